@@ -1,0 +1,49 @@
+# Everything a newcomer types is `make run` and `make test`; `make help` lists the rest.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help run test test-all lint bench lock clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: $(VENV)/.run ## Set up, then serve on 127.0.0.1:8000
+	$(BIN)/weighbridge serve
+
+test: $(VENV)/.dev lint ## Set up, then every check: lint, types, import rules, tests
+	$(BIN)/pytest -n auto --dist loadgroup -m "not slow and not network"
+
+test-all: $(VENV)/.dev lint ## Also the slow sweeps and the tests that read package registries
+	$(BIN)/pytest -n auto --dist loadgroup
+
+lint: $(VENV)/.dev ## Style, types and import rules
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.dev ## Speed beside peers, as ratios of one run
+	$(BIN)/python -m tests.benchmarks
+
+lock: ## Write both lock files anew from pyproject.toml (needs uv)
+	uv pip compile --universal --generate-hashes --no-header --no-annotate --python-version 3.11 --group build pyproject.toml -o requirements.lock
+	uv pip compile --universal --generate-hashes --no-header --no-annotate --python-version 3.11 --group build --group dev pyproject.toml -o requirements-dev.lock
+
+clean: ## Remove the environment and all that was built
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+$(VENV)/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Weighbridge needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.run: requirements.lock pyproject.toml | $(VENV)/bin/python
+	$(BIN)/pip install --quiet --require-hashes -r requirements.lock
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.dev: requirements-dev.lock $(VENV)/.run
+	$(BIN)/pip install --quiet --require-hashes -r requirements-dev.lock
+	@touch $@

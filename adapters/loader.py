@@ -1,0 +1,171 @@
+"""From a spec to a tokenizer: the file's hash is checked, loaded once under a lock, and proven by a known answer."""
+
+from __future__ import annotations
+
+import hashlib
+import lzma
+import threading
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import tiktoken
+
+from adapters.bpe.tokenizer import BpeTokenizer
+from adapters.bpe.vocabulary import read_ranks
+from adapters.huggingface import HuggingFaceTokenizer
+from adapters.port import (
+    FallbackListener,
+    Family,
+    Tokenizer,
+    TokenizerSpec,
+    UnknownVocabulary,
+    VocabularyDamaged,
+    VocabularyMissing,
+    ignore_fallback,
+)
+from adapters.sentencepiece import SentencePieceTokenizer, check_model
+from adapters.tiktoken import TiktokenTokenizer, build_encoding
+
+Engine = Literal["library", "python"]
+
+_PROBE = "Weigh this: 你好, it’s 12345 tonnes…\r\n\tif (x == 1) { return 'ſ'; }  👍🏽 é é"
+_MAX_BYTES = 256 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class LoaderOptions:
+    """How vocabularies are served.
+
+    ``engine`` is the first choice for tiktoken-style vocabularies; ``cuttable`` holds the split patterns whose cut
+    points are known; ``on_fallback`` is told the vocabulary's name and the engine that took over.
+    """
+
+    engine: Engine = "library"
+    cuttable: Collection[str] = field(default_factory=frozenset)
+    on_fallback: FallbackListener = ignore_fallback
+
+
+class Vocabularies:
+    """All tokenizers by name, each loaded at most once; after ``load_all`` at start every ``load`` is a look-up."""
+
+    def __init__(self, specs: Mapping[str, TokenizerSpec], options: LoaderOptions | None = None) -> None:
+        self.specs = dict(specs)
+        self._options = options or LoaderOptions()
+        self._loaded: dict[str, Tokenizer] = {}
+        self._ranks: dict[str, dict[bytes, int]] = {}
+        self._encodings: dict[tuple[str, str], tiktoken.Encoding] = {}
+        self._lock = threading.RLock()
+
+    def load(self, name: str) -> Tokenizer:
+        """The tokenizer called ``name``.
+
+        Raises ``UnknownVocabulary``, ``VocabularyMissing`` (no file) or ``VocabularyDamaged`` (wrong bytes or ids).
+        """
+        tokenizer = self._loaded.get(name)
+        if tokenizer is not None:
+            return tokenizer
+        spec = self.specs.get(name)
+        if spec is None:
+            raise UnknownVocabulary(f"No vocabulary has that name. Known: {', '.join(sorted(self.specs))}.")
+        with self._lock:
+            if name not in self._loaded:
+                self._loaded[name] = self._build(spec)
+            return self._loaded[name]
+
+    def load_all(self, names: Iterable[str] | None = None) -> dict[str, Tokenizer]:
+        """Load every vocabulary, or those in ``names``, and return them by name."""
+        return {name: self.load(name) for name in (self.specs if names is None else names)}
+
+    def _build(self, spec: TokenizerSpec) -> Tokenizer:
+        if spec.family in (Family.TIKTOKEN, Family.BPE):
+            return self._ranked(spec)
+        data = read_verified(spec)
+        tokenizer: Tokenizer
+        if spec.family is Family.HUGGINGFACE:
+            tokenizer = HuggingFaceTokenizer(spec, data)
+        else:
+            if spec.known_answer is None:
+                check_model(data)  # a malformed model can crash its process: a stranger's file is tried in another one
+            tokenizer = SentencePieceTokenizer(spec, data)
+        return _proven(tokenizer, spec)
+
+    def _ranked(self, spec: TokenizerSpec) -> Tokenizer:
+        ranks = self._ranks.get(spec.sha256)
+        if ranks is None:
+            ranks = self._ranks[spec.sha256] = read_ranks(read_verified(spec))
+        plain = BpeTokenizer(spec, ranks)
+        if self._options.engine == "python":
+            return _proven(plain, spec)
+        fast = TiktokenTokenizer(
+            spec,
+            self._encoding(spec, ranks),
+            fallback=plain,
+            cuttable=spec.pattern in self._options.cuttable,
+            on_fallback=self._options.on_fallback,
+        )
+        try:
+            return _proven(fast, spec, twin=plain)
+        except VocabularyDamaged:
+            _proven(plain, spec)
+            self._options.on_fallback(spec.name, plain.engine)
+            return plain
+
+    def _encoding(self, spec: TokenizerSpec, ranks: dict[bytes, int]) -> tiktoken.Encoding:
+        """One encoding for all vocabularies that differ in their special tokens alone: it holds the ranks once more."""
+        key = (spec.sha256, spec.pattern)
+        if key not in self._encodings:
+            self._encodings[key] = build_encoding(spec.name, spec.pattern, ranks)
+        return self._encodings[key]
+
+
+def read_verified(spec: TokenizerSpec) -> bytes:
+    """The bytes of ``spec``'s file, decompressed and with the hash the spec states; nothing is repaired or removed."""
+    try:
+        packed = spec.path.read_bytes()
+    except FileNotFoundError:
+        raise VocabularyMissing(
+            f"The vocabulary {spec.name!r} is not installed: {spec.path.name} does not exist. "
+            f"`weighbridge vocab add {spec.name}` installs one that is fetched on request."
+        ) from None
+    except OSError as error:
+        raise VocabularyMissing(
+            f"The vocabulary {spec.name!r} cannot be read from {spec.path}: {error.strerror}."
+        ) from None
+    data = _decompressed(spec, packed) if spec.path.suffix == ".xz" else packed
+    found = hashlib.sha256(data).hexdigest()
+    if found != spec.sha256:
+        raise _damaged(spec, f"found {found}")
+    return data
+
+
+def _decompressed(spec: TokenizerSpec, packed: bytes) -> bytes:
+    decompressor = lzma.LZMADecompressor()
+    try:
+        data = decompressor.decompress(packed, max_length=(spec.bytes or _MAX_BYTES) + 1)
+    except lzma.LZMAError as error:
+        raise _damaged(spec, f"it cannot be decompressed ({error})") from None
+    if not decompressor.eof:
+        raise _damaged(spec, "it is cut short or longer than stated")
+    return data
+
+
+def _damaged(spec: TokenizerSpec, finding: str) -> VocabularyDamaged:
+    return VocabularyDamaged(
+        f"The vocabulary file {spec.path} is damaged: expected sha256 {spec.sha256}, {finding}. "
+        "Put the right file in its place; nothing was changed."
+    )
+
+
+def _proven(tokenizer: Tokenizer, spec: TokenizerSpec, *, twin: Tokenizer | None = None) -> Tokenizer:
+    """``tokenizer``, once it gives the known answer; one without such an answer must agree with its slower twin."""
+    known = spec.known_answer
+    text = known.text if known else _PROBE
+    ids = tokenizer.encode(text)
+    expected = list(known.ids) if known else (twin or tokenizer).encode(text)
+    if ids != expected or tokenizer.count(text) != len(expected):
+        raise VocabularyDamaged(
+            f"The vocabulary {spec.name!r} does not give the known answer with the engine {tokenizer.engine!r}: "
+            f"{len(ids)} ids where {len(expected)} are right. Its file, pattern or normalizer does not belong to it."
+        )
+    return tokenizer

@@ -1,0 +1,148 @@
+"""The loader: what is verified before a tokenizer serves, and that it is built once."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import lzma
+import threading
+from pathlib import Path
+
+import pytest
+
+import adapters.loader
+from adapters.loader import LoaderOptions, Vocabularies, read_verified
+from adapters.manifest import read_manifest
+from adapters.port import (
+    Family,
+    KnownAnswer,
+    TokenizerSpec,
+    UnknownVocabulary,
+    VocabularyDamaged,
+    VocabularyMissing,
+)
+
+SPECS = read_manifest().vendored
+R50K = SPECS["r50k_base"]
+
+
+def _copied(spec: TokenizerSpec, directory: Path, change=lambda data: data) -> TokenizerSpec:
+    path = directory / spec.path.name
+    path.write_bytes(change(spec.path.read_bytes()))
+    return dataclasses.replace(spec, path=path)
+
+
+def _flipped(data: bytes) -> bytes:
+    return data[:1000] + bytes([data[1000] ^ 1]) + data[1001:]
+
+
+def _other_content(packed: bytes) -> bytes:
+    return lzma.compress(lzma.decompress(packed).replace(b"IQ== 0", b"Ig== 0"))
+
+
+@pytest.mark.parametrize("damage", [_flipped, lambda b: b[:-100], lambda _: b"", _other_content, lambda _: b"text"])
+def test_a_damaged_file_is_refused_with_its_name_and_hash_and_is_left_alone(tmp_path, damage):
+    spec = _copied(R50K, tmp_path, damage)
+    before = spec.path.read_bytes()
+    with pytest.raises(VocabularyDamaged) as refusal:
+        Vocabularies({"r50k_base": spec}).load("r50k_base")
+    assert str(spec.path) in str(refusal.value)
+    assert spec.sha256 in str(refusal.value)
+    assert spec.path.read_bytes() == before
+
+
+def test_a_wrong_hash_is_shown_beside_the_expected_one(tmp_path):
+    spec = _copied(R50K, tmp_path, _other_content)
+    found = hashlib.sha256(lzma.decompress(spec.path.read_bytes())).hexdigest()
+    with pytest.raises(VocabularyDamaged, match=f"expected sha256 {spec.sha256}, found {found}"):
+        read_verified(spec)
+
+
+def test_a_file_that_grows_beyond_its_stated_size_is_not_unpacked(tmp_path):
+    spec = _copied(R50K, tmp_path, lambda _: lzma.compress(b"\0" * 50_000_000))
+    with pytest.raises(VocabularyDamaged, match="longer than stated"):
+        read_verified(spec)
+
+
+def test_a_file_that_is_not_there_is_missing_not_damaged(tmp_path):
+    spec = dataclasses.replace(R50K, path=tmp_path / "none.xz")
+    with pytest.raises(VocabularyMissing, match="vocab add"):
+        Vocabularies({"r50k_base": spec}).load("r50k_base")
+
+
+def test_an_unknown_name_is_answered_with_the_known_ones():
+    with pytest.raises(UnknownVocabulary, match="r50k_base"):
+        Vocabularies({"r50k_base": R50K}).load("r60k_base")
+
+
+def test_a_wrong_known_answer_stops_the_vocabulary():
+    spec = dataclasses.replace(R50K, known_answer=KnownAnswer("Hello", (1, 2, 3)))
+    with pytest.raises(VocabularyDamaged, match="known answer"):
+        Vocabularies({"r50k_base": spec}).load("r50k_base")
+
+
+def test_a_wrong_pattern_is_found_by_the_known_answer():
+    spec = dataclasses.replace(R50K, pattern=r"\S+|\s+")
+    with pytest.raises(VocabularyDamaged, match="known answer"):
+        Vocabularies({"r50k_base": spec}).load("r50k_base")
+
+
+def test_every_vendored_vocabulary_has_a_known_answer():
+    assert [name for name, spec in SPECS.items() if spec.known_answer is None or len(spec.known_answer.ids) < 8] == []
+
+
+def test_an_engine_that_gives_other_ids_is_replaced_by_the_next_and_told_of(monkeypatch):
+    class Wrong(adapters.loader.TiktokenTokenizer):
+        def encode(self, text: str, *, parse_special: bool = False) -> list[int]:
+            return super().encode(text, parse_special=parse_special)[1:]
+
+    monkeypatch.setattr(adapters.loader, "TiktokenTokenizer", Wrong)
+    told: list[tuple[str, str]] = []
+    options = LoaderOptions(on_fallback=lambda name, engine: told.append((name, engine)))
+    tokenizer = Vocabularies({"r50k_base": R50K}, options).load("r50k_base")
+    assert tokenizer.engine == "python"
+    assert told == [("r50k_base", "python")]
+    assert tokenizer.count("Hello, world!") == 4
+
+
+def test_the_python_engine_serves_when_it_is_chosen():
+    tokenizer = Vocabularies({"r50k_base": R50K}, LoaderOptions(engine="python")).load("r50k_base")
+    assert tokenizer.engine == "python"
+    assert tokenizer.encode("“wrote jack a letter”") == [447, 250, 42910, 14509, 257, 3850, 447, 251]  # case C14
+
+
+def test_threads_that_ask_at_once_get_one_tokenizer():
+    vocabularies = Vocabularies({"r50k_base": R50K})
+    start = threading.Barrier(8)
+    got: list[object] = []
+
+    def load() -> None:
+        start.wait()
+        got.append(vocabularies.load("r50k_base"))
+
+    threads = [threading.Thread(target=load) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(got) == 8
+    assert len(set(map(id, got))) == 1
+
+
+def test_vocabularies_that_share_a_file_share_its_ranks():
+    vocabularies = Vocabularies({name: SPECS[name] for name in ("o200k_base", "o200k_harmony")})
+    base, harmony = vocabularies.load("o200k_base"), vocabularies.load("o200k_harmony")
+    assert base.encode("<|start|>a", parse_special=True) != harmony.encode("<|start|>a", parse_special=True)
+    assert base.encode("<|start|>a") == harmony.encode("<|start|>a")
+
+
+def test_a_registered_file_without_a_known_answer_is_compared_with_the_slow_engine(tmp_path):
+    ranks = lzma.decompress(R50K.path.read_bytes())
+    path = tmp_path / "own.tiktoken"
+    path.write_bytes(ranks)
+    own = TokenizerSpec(
+        name="own", family=Family.TIKTOKEN, path=path, sha256=hashlib.sha256(ranks).hexdigest(), pattern=R50K.pattern
+    )
+    tokenizer = Vocabularies({"own": own}).load("own")
+    assert tokenizer.count("Hello, world!") == 4
+    assert tokenizer.vocab_size == 50256
