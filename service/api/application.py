@@ -1,0 +1,89 @@
+"""The FastAPI application: every route, errors in one shape, and an OpenAPI document made from the wire types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from fastapi import FastAPI, Request, Response
+from fastapi.openapi.utils import get_openapi
+from starlette.exceptions import HTTPException
+
+from adapters.port import TokenizerError
+from service.api import openapi
+from service.api.errors import PROBLEM_JSON, ApiError, Problem, as_problem
+from service.api.exchange import Exchange
+from service.api.routes import catalog, documentation, operations, weighing
+from service.api.schemas import (
+    CountRequest,
+    DetokenizeAnswer,
+    DetokenizeRequest,
+    Health,
+    ModelList,
+    TokenizeAnswer,
+    TokenizeRequest,
+    TokenizerList,
+)
+from service.api.services import Services
+from service.domain.counting import Count, CountBatch
+from service.domain.errors import DomainError
+
+_WIRE_TYPES = (
+    Count,
+    CountBatch,
+    CountRequest,
+    DetokenizeAnswer,
+    DetokenizeRequest,
+    Health,
+    ModelList,
+    Problem,
+    TokenizeAnswer,
+    TokenizeRequest,
+    TokenizerList,
+)
+
+
+def build_api(services: Services) -> FastAPI:
+    """All routes over ``services``."""
+    app = FastAPI(
+        title="Weighbridge",
+        version=services.version,
+        summary="Weighs prompts: how many tokens, for which model, and how sure that number is.",
+        redirect_slashes=False,
+        docs_url=None,
+        redoc_url=None,
+    )
+    for group in (weighing, catalog, operations):
+        app.include_router(group.router(services))
+    app.include_router(documentation.router())
+    _answer_errors(app, services)
+    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]  # FastAPI's documented way to replace it
+    return app
+
+
+def _answer_errors(app: FastAPI, services: Services) -> None:
+    def answer(request: Request, error: Exception) -> Response:
+        exchange = Exchange.of(request.scope)
+        if isinstance(error, HTTPException):
+            error = _framework_error(error)
+        problem, headers = as_problem(error, exchange.request_id)
+        services.metrics.error(problem.code)
+        headers["content-type"] = PROBLEM_JSON.decode()
+        return Response(msgspec.json.encode(problem), problem.status, headers)
+
+    for kind in (ApiError, DomainError, TokenizerError, HTTPException):
+        app.add_exception_handler(kind, answer)
+
+
+def _framework_error(error: HTTPException) -> ApiError:
+    if error.status_code == 405:
+        detail = "See /openapi.json for what this route takes."
+        return ApiError(405, "method_not_allowed", detail, headers=error.headers)
+    return ApiError(404, "not_found", "See /openapi.json for all routes.")
+
+
+def _openapi(app: FastAPI) -> dict[str, Any]:
+    if not app.openapi_schema:
+        document = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
+        app.openapi_schema = openapi.complete(document, _WIRE_TYPES)
+    return app.openapi_schema

@@ -1,0 +1,70 @@
+"""One request and its answer, as the layers of the stack share it; and the plain ASGI way to send."""
+
+from __future__ import annotations
+
+import re
+import time
+import uuid
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from typing import Any
+
+import msgspec
+
+from service.api.errors import PROBLEM_JSON, as_problem
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+JSON = b"application/json"
+_KEY = "weighbridge.exchange"
+_REQUEST_ID = re.compile(rb"[A-Za-z0-9._:-]{1,128}")
+
+
+class Exchange:
+    """The facts of one request, gathered once: headers, its id, its route template, its body once read."""
+
+    __slots__ = ("body", "headers", "request_id", "route", "started", "status")
+
+    def __init__(self, scope: Scope) -> None:
+        self.headers: dict[bytes, bytes] = dict(scope["headers"])
+        given = self.headers.get(b"x-request-id", b"")
+        self.request_id = given.decode() if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
+        self.route = "unmatched"
+        self.body = b""
+        self.status = 0
+        self.started = time.perf_counter()
+        scope[_KEY] = self
+
+    @staticmethod
+    def of(scope: Scope) -> Exchange:
+        """The exchange that ``scope`` belongs to."""
+        exchange = scope[_KEY]
+        assert isinstance(exchange, Exchange)  # noqa: S101 - set by the outermost layer; narrows the type
+        return exchange
+
+
+async def send_bytes(
+    send: Send,
+    body: bytes,
+    *,
+    status: int = 200,
+    content_type: bytes = JSON,
+    headers: Iterable[tuple[bytes, bytes]] = (),
+) -> None:
+    """Send a whole answer."""
+    length = str(len(body)).encode()
+    start = [(b"content-type", content_type), (b"content-length", length), *headers]
+    await send({"type": "http.response.start", "status": status, "headers": start})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def send_problem(send: Send, error: Exception, request_id: str) -> str:
+    """Answer ``error`` as a problem, and return its code."""
+    problem, headers = as_problem(error, request_id)
+    extra = [(name.encode(), value.encode()) for name, value in headers.items()]
+    body = msgspec.json.encode(problem)
+    await send_bytes(send, body, status=problem.status, content_type=PROBLEM_JSON, headers=extra)
+    return problem.code

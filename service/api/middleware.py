@@ -1,0 +1,143 @@
+"""The layers around every route, outermost first: request log and metrics, Host and Origin, body limit. Plain ASGI."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from service.api.errors import ApiError
+from service.api.exchange import App, Exchange, Message, Receive, Scope, Send, send_problem
+from service.metrics import Metrics
+
+PROBES = frozenset({"/livez", "/readyz"})
+"""Routes that answer whatever Host they are asked under."""
+
+_LOOPBACK = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?")
+LogWriter = Callable[[Mapping[str, Any]], None]
+
+
+class RequestLog:
+    """Outermost: gives each request its id, answers errors, and records one log line and the metrics.
+
+    The line holds the time, method, route template, status, milliseconds, request id and project; never a body, a
+    query, a raw path or a key. An unforeseen error is logged by its class and places in the code, without its message.
+    """
+
+    def __init__(self, app: App, metrics: Metrics, write: LogWriter, project: str = "default") -> None:
+        self._app = app
+        self._metrics = metrics
+        self._write = write
+        self._project = project
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        exchange = Exchange(scope)
+        request_id = (b"x-request-id", exchange.request_id.encode())
+
+        async def send_marked(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                exchange.status = message["status"]
+                message["headers"] = [*message["headers"], request_id]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_marked)
+        except Exception as error:  # noqa: BLE001, RUF100 - the last line of defence
+            await self._answer(exchange, error, send_marked)
+        finally:
+            self._record(scope, exchange)
+
+    async def _answer(self, exchange: Exchange, error: Exception, send: Send) -> None:
+        if not exchange.status:
+            code = await send_problem(send, error, exchange.request_id)
+            self._metrics.error(code)
+            if code != "internal_error":
+                return
+        self._write(
+            {
+                "time": _now(),
+                "level": "error",
+                "request_id": exchange.request_id,
+                "error": type(error).__name__,
+                "places": places(error),
+            }
+        )
+
+    def _record(self, scope: Scope, exchange: Exchange) -> None:
+        seconds = time.perf_counter() - exchange.started
+        method = scope["method"]
+        if exchange.route == "unmatched":
+            exchange.route = getattr(scope.get("route"), "path", exchange.route)
+        self._metrics.request(exchange.route, method, exchange.status, seconds)
+        self._write(
+            {
+                "time": _now(),
+                "method": method if method.isalpha() and len(method) <= 7 else "other",
+                "route": exchange.route,
+                "status": exchange.status,
+                "ms": round(seconds * 1000, 3),
+                "request_id": exchange.request_id,
+                "project": self._project,
+            }
+        )
+
+
+class HostGuard:
+    """Without keys only this machine may ask: the Host must be a loopback name, and a foreign Origin is refused.
+
+    This keeps a web page in a browser on this machine from using the service (DNS rebinding, cross-site requests).
+    """
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"] not in PROBES:
+            headers = Exchange.of(scope).headers
+            host = headers.get(b"host", b"").decode("latin-1").lower()
+            if not _LOOPBACK.fullmatch(host):
+                detail = "Without keys the service answers to localhost, 127.0.0.1 and [::1] only."
+                raise ApiError(403, "bad_host", detail)
+            origin = headers.get(b"origin")
+            if origin is not None and not _same_site(origin.decode("latin-1").lower(), host):
+                raise ApiError(403, "bad_origin", "Requests from pages of another site are refused.")
+        await self._app(scope, receive, send)
+
+
+def _same_site(origin: str, host: str) -> bool:
+    return origin in (f"http://{host}", f"https://{host}")
+
+
+def log_writer(kind: str) -> LogWriter:
+    """A writer of log lines to stderr: ``json``, ``text`` or ``off``."""
+    encode = msgspec.json.Encoder().encode
+
+    def write_json(line: Mapping[str, Any]) -> None:
+        sys.stderr.write(encode(line).decode() + "\n")
+
+    def write_text(line: Mapping[str, Any]) -> None:
+        sys.stderr.write(" ".join(f"{key}={value}" for key, value in line.items()) + "\n")
+
+    def write_nothing(line: Mapping[str, Any]) -> None:
+        del line
+
+    return {"json": write_json, "text": write_text, "off": write_nothing}[kind]
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def places(error: BaseException) -> list[str]:
+    """Where ``error`` was raised, innermost last: file, line and function, but no text that a caller sent."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return [f"{frame.filename.rsplit('/', 1)[-1]}:{frame.lineno} {frame.name}" for frame in frames[-12:]]

@@ -1,0 +1,67 @@
+"""OpenAPI of the routes, from the types that decode requests and encode answers, with examples from the data folder."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import msgspec
+
+from service.api.errors import Problem
+
+_REF = "#/components/schemas/{name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One route's description. ``example`` names an entry of ``service/data/examples.toml``."""
+
+    summary: str
+    answers: Sequence[type]
+    request: type | None = None
+    example: str | None = None
+    media_type: str = "application/json"
+
+    def options(self) -> dict[str, Any]:
+        """Keyword arguments for FastAPI's route decorators."""
+        extra: dict[str, Any] = {}
+        if self.request is not None:
+            content: dict[str, Any] = {"schema": _reference(self.request)}
+            if self.example:
+                content["examples"] = {"example": {"value": examples()[self.example]["request"]}}
+            extra["requestBody"] = {"required": True, "content": {"application/json": content}}
+        return {"summary": self.summary, "responses": self._responses(), "openapi_extra": extra, "response_model": None}
+
+    def _responses(self) -> dict[int | str, dict[str, Any]]:
+        schemas = [_reference(kind) for kind in self.answers]
+        content: dict[str, Any] = {"schema": schemas[0] if len(schemas) == 1 else {"oneOf": schemas}} if schemas else {}
+        if self.example:
+            content["examples"] = {"example": {"value": examples()[self.example]["answer"]}}
+        problem = {"application/problem+json": {"schema": _reference(Problem)}}
+        return {
+            200: {"description": "The answer.", "content": {self.media_type: content}},
+            "default": {"description": "A problem; `code` is stable.", "content": problem},
+        }
+
+
+@cache
+def examples() -> Mapping[str, Mapping[str, Any]]:
+    """The examples by name, each a request and its answer as JSON values."""
+    rows = tomllib.loads(resources.files("service").joinpath("data/examples.toml").read_text("utf-8"))
+    return {name: {part: json.loads(text) for part, text in row.items()} for name, row in rows.items()}
+
+
+def complete(schema: dict[str, Any], types: Sequence[type]) -> dict[str, Any]:
+    """Put the schemas of ``types``, and of what they refer to, into an OpenAPI document."""
+    _, components = msgspec.json.schema_components(types, ref_template=_REF)
+    schema.setdefault("components", {}).setdefault("schemas", {}).update(components)
+    return schema
+
+
+def _reference(kind: type) -> dict[str, str]:
+    return {"$ref": _REF.format(name=kind.__name__)}

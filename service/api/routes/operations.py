@@ -1,0 +1,42 @@
+"""For operators: ``/livez``, ``/readyz`` and ``/metrics``."""
+
+from __future__ import annotations
+
+import msgspec
+from fastapi import APIRouter, Response
+
+from service.api.openapi import Operation
+from service.api.schemas import Health
+from service.api.services import Services
+from service.metrics import CONTENT_TYPE
+
+_LIVE = Operation("Whether the process runs.", answers=(Health,))
+_READY = Operation(
+    "Whether every vocabulary is loaded and proven; 503 once the service is shutting down.", answers=(Health,)
+)
+_METRICS = Operation("Prometheus metrics.", answers=(), media_type="text/plain")
+
+
+def router(services: Services) -> APIRouter:
+    """The routes, over ``services``."""
+    routes = APIRouter(tags=["operations"])
+    engines = {name: tokenizer.engine for name, tokenizer in services.weigher.tokenizers.items()}
+    live = msgspec.json.encode(Health("ok", services.version))
+    ready = msgspec.json.encode(Health("ok", services.version, engines))
+    draining = msgspec.json.encode(Health("shutting_down", services.version))
+
+    @routes.get("/livez", **_LIVE.options())
+    async def livez() -> Response:
+        return Response(live, media_type="application/json")
+
+    @routes.get("/readyz", **_READY.options())
+    async def readyz() -> Response:
+        if services.lifecycle.draining:
+            return Response(draining, status_code=503, media_type="application/json")
+        return Response(ready, media_type="application/json")
+
+    @routes.get("/metrics", **_METRICS.options())
+    async def metrics() -> Response:
+        return Response(services.metrics.render(), headers={"content-type": CONTENT_TYPE})
+
+    return routes

@@ -1,0 +1,55 @@
+"""Counting and tokenizing: ``/v1/count``, ``/v1/tokenize``, ``/v1/detokenize``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fastapi import APIRouter, Request, Response
+
+from service.api import work
+from service.api.body import json_body
+from service.api.exchange import Exchange
+from service.api.openapi import Operation
+from service.api.schemas import CountRequest, DetokenizeAnswer, DetokenizeRequest, TokenizeAnswer, TokenizeRequest
+from service.api.services import Services, Work, run
+from service.domain.counting import Count, CountBatch
+
+HOT: Mapping[str, Work] = {"/v1/count": work.count}
+"""Routes that are answered in front of the framework."""
+
+_COUNT = Operation(
+    "Count the tokens of a text, or of several.", request=CountRequest, answers=(Count, CountBatch), example="count"
+)
+_TOKENIZE = Operation(
+    "Cut a text into tokens: ids, pieces and their places.",
+    request=TokenizeRequest,
+    answers=(TokenizeAnswer,),
+    example="tokenize",
+)
+_DETOKENIZE = Operation(
+    "Turn ids back into text.", request=DetokenizeRequest, answers=(DetokenizeAnswer,), example="detokenize"
+)
+
+
+def router(services: Services) -> APIRouter:
+    """The routes, over ``services``."""
+    routes = APIRouter(tags=["weighing"])
+
+    @routes.post("/v1/count", **_COUNT.options())
+    async def count(request: Request) -> Response:
+        return await _answer(services, work.count, request, weight=1)
+
+    @routes.post("/v1/tokenize", **_TOKENIZE.options())
+    async def tokenize(request: Request) -> Response:
+        return await _answer(services, work.tokenize, request, weight=8)
+
+    @routes.post("/v1/detokenize", **_DETOKENIZE.options())
+    async def detokenize(request: Request) -> Response:
+        return await _answer(services, work.detokenize, request, weight=2)
+
+    return routes
+
+
+async def _answer(services: Services, todo: Work, request: Request, *, weight: int) -> Response:
+    body = json_body(Exchange.of(request.scope))
+    return Response(await run(services, todo, body, weight=weight), media_type="application/json")

@@ -1,0 +1,65 @@
+"""What every route works with: built once in ``service.app``, never changed afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from adapters.port import Stop, TokenizerSpec
+from service.api.errors import ApiError
+from service.api.pool import CountPool
+from service.domain.counting import Scale, Weigher
+from service.domain.errors import UnknownModel
+from service.metrics import Metrics
+from service.settings import Settings
+
+
+class Lifecycle:
+    """Whether the process is on its way out."""
+
+    __slots__ = ("draining",)
+
+    def __init__(self) -> None:
+        self.draining = False
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """The finished parts. ``absent`` are vocabularies that are known but not installed."""
+
+    settings: Settings
+    weigher: Weigher
+    metrics: Metrics
+    pool: CountPool
+    specs: Mapping[str, TokenizerSpec]
+    absent: Sequence[TokenizerSpec] = ()
+    version: str = ""
+    lifecycle: Lifecycle = field(default_factory=Lifecycle)
+
+    def scale(self, model: str | None, provider: str | None, tokenizer: str | None) -> Scale:
+        """The scale a request asks for. Raises ``ApiError`` unless it names one of model and tokenizer."""
+        if (model is None) == (tokenizer is None):
+            raise ApiError(422, "invalid_request", "Give exactly one of `model` and `tokenizer`.", path="model")
+        if tokenizer is not None:
+            if provider is not None:
+                raise ApiError(422, "invalid_request", "`provider` goes with `model` only.", path="provider")
+            return self.weigher.scale_of_tokenizer(tokenizer)
+        try:
+            return self.weigher.scale_of_model(model or "", provider)
+        except UnknownModel:
+            self.metrics.unknown_models.inc()
+            raise
+
+
+Work = Callable[[Services, bytes, Stop | None], bytes]
+"""A route's work: from the request's body to the answer's."""
+
+
+async def run(services: Services, work: Work, body: bytes, *, weight: int = 1) -> bytes:
+    """Do ``work``: in the event loop for a small body, in the pool for a large one.
+
+    ``weight`` is how many times dearer a byte is than one that is only counted.
+    """
+    if len(body) * weight <= services.settings.inline_bytes:
+        return work(services, body, None)
+    return await services.pool.run(lambda stop: work(services, body, stop))

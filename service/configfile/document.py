@@ -1,0 +1,166 @@
+"""A TOML file of ``[[section]]`` rows, read strictly: what is wrong is refused with its line."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal, InvalidOperation
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NoReturn
+
+from service.domain.errors import InvalidConfig
+
+_SYNTAX_LINE = re.compile(r" \(at line (\d+), column \d+\)$")
+
+
+class Document:
+    """The file at ``path``, which may hold ``sections`` and a ``[defaults]`` table for keys that its rows leave out.
+
+    The standard library's parser tells no line of a value, so lines are looked up in the text.
+    """
+
+    def __init__(self, path: Path, sections: Collection[str]) -> None:
+        self.path = path
+        try:
+            self.text = path.read_bytes().decode()
+            self.values: dict[str, Any] = tomllib.loads(self.text, parse_float=Decimal)
+        except UnicodeDecodeError as error:
+            raise InvalidConfig(path, 0, f"The file is not UTF-8 ({error.reason} at byte {error.start}).") from None
+        except tomllib.TOMLDecodeError as error:
+            line = _SYNTAX_LINE.search(str(error))
+            raise InvalidConfig(path, int(line[1]) if line else 0, f"Not TOML: {error}.") from None
+        for name, rows in self.values.items():
+            if name == "defaults" and isinstance(rows, dict):
+                continue
+            if name not in sections:
+                allowed = ", ".join(f"[[{section}]]" for section in sections)
+                raise InvalidConfig(path, self._line_of(name), f"Unknown section {name!r}. Allowed: {allowed}.")
+            if not (isinstance(rows, list) and all(isinstance(row, dict) for row in rows)):
+                raise InvalidConfig(path, self._line_of(name), f"{name!r} is a list of tables: write [[{name}]].")
+
+    def rows(self, section: str) -> Iterator[Row]:
+        """The rows of ``section``, in order."""
+        for index, values in enumerate(self.values.get(section, ())):
+            yield Row(self, section, index, values)
+
+    @cached_property
+    def defaults(self) -> Row:
+        """The ``[defaults]`` table."""
+        return Row(self, "defaults", 0, self.values.get("defaults", {}))
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The text by lines; the first is number 1."""
+        return ["", *self.text.splitlines()]
+
+    def line(self, section: str, index: int, key: str | None = None) -> int:
+        """The line of ``key`` in the ``index``-th ``[[section]]``, or of that header; 0 where neither is found."""
+        header = re.compile(rf"\s*\[\[?\s*[\"']?{re.escape(section)}[\"']?\s*\]")
+        heads = [number for number, line in enumerate(self.lines) if header.match(line)]
+        if index >= len(heads):
+            return self._line_of(section)
+        start = heads[index]
+        if key is not None:
+            assignment = re.compile(rf"\s*[\"']?{re.escape(key)}[\"']?\s*[=.]")
+            for number in range(start + 1, len(self.lines)):
+                if assignment.match(self.lines[number]):
+                    return number
+                if re.match(r"\s*\[\[?[^\[\]]+\]\]?\s*(#.*)?$", self.lines[number]):
+                    break
+        return start
+
+    def _line_of(self, name: str) -> int:
+        start = re.compile(rf"\s*\[*\s*[\"']?{re.escape(name)}[\"']?\s*[\]=.]")
+        return next((number for number, line in enumerate(self.lines) if start.match(line)), 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One table of a document; each method reads one key strictly, and refuses with its line."""
+
+    document: Document
+    section: str
+    index: int
+    values: Mapping[str, Any]
+
+    def refuse(self, problem: str, key: str | None = None) -> NoReturn:
+        """Raise ``InvalidConfig`` for this row, or one key of it."""
+        raise InvalidConfig(self.document.path, self.document.line(self.section, self.index, key), problem)
+
+    def only(self, allowed: Collection[str]) -> None:
+        """Refuse any key that is not ``allowed``."""
+        for key in self.values:
+            if key not in allowed:
+                self.refuse(f"Unknown key {key!r} in [[{self.section}]]. Allowed: {', '.join(allowed)}.", key)
+
+    def text(self, key: str, default: str | None = None) -> str:
+        """A string; without ``default`` it has to be there and not be blank."""
+        value = self.values.get(key, default)
+        if value is None:
+            self.refuse(f"[[{self.section}]] needs {key!r}.")
+        if not isinstance(value, str) or (default is None and not value.strip()):
+            self.refuse(f"{key!r} must be a string that is not blank.", key)
+        return value
+
+    def one_of(self, key: str, allowed: Collection[str], default: str | None = None) -> str:
+        """A string out of ``allowed``."""
+        value = self.text(key, default)
+        if value not in allowed:
+            self.refuse(f"{key!r} must be one of {', '.join(map(repr, allowed))}.", key)
+        return value
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """A list of strings; empty where it is missing."""
+        value = self.values.get(key, [])
+        if not isinstance(value, list) or not all(isinstance(item, str) and item.strip() for item in value):
+            self.refuse(f"{key!r} must be a list of strings.", key)
+        return tuple(value)
+
+    def whole(self, key: str, least: int = 1) -> int | None:
+        """A whole number of at least ``least``; None where it is missing."""
+        value = self.values.get(key)
+        if value is None:
+            return None
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            self.refuse(f"{key!r} must be a whole number of at least {least}.", key)
+        return value
+
+    def flag(self, key: str, *, default: bool) -> bool:
+        """True or false."""
+        value = self.values.get(key, default)
+        if not isinstance(value, bool):
+            self.refuse(f"{key!r} must be true or false.", key)
+        return value
+
+    def number(self, key: str) -> Decimal:
+        """A finite number of at least 0, written as a number or as a string."""
+        value = self.values.get(key)
+        if value is None:
+            self.refuse(f"[[{self.section}]] needs {key!r}.")
+        try:
+            number = Decimal(value) if isinstance(value, (str, int, Decimal)) else Decimal("NaN")
+        except InvalidOperation:
+            number = Decimal("NaN")
+        if isinstance(value, bool) or not number.is_finite() or number < 0:
+            self.refuse(f"{key!r} must be a number of at least 0.", key)
+        return number
+
+    def day(self, key: str) -> str:
+        """A date, as ``YYYY-MM-DD``; empty where it is missing."""
+        value = self.values.get(key, "")
+        if type(value) is date:
+            return value.isoformat()
+        if value != "":
+            self.refuse(f"{key!r} must be a date, such as 2026-11-29.", key)
+        return ""
+
+    def pairs(self, key: str, kind: type) -> dict[str, Any]:
+        """A table whose values are all of ``kind``; empty where it is missing."""
+        value = self.values.get(key, {})
+        if not isinstance(value, dict) or not all(type(item) is kind for item in value.values()):
+            self.refuse(f"{key!r} must be a table of {kind.__name__} values.", key)
+        return value

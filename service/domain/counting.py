@@ -1,0 +1,256 @@
+"""Counting one text for one model or tokenizer: tokens, bounds, how sure they are, and the ratios."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from adapters.port import Stop, Tokenizer, well_formed
+from service.domain.catalog import Accuracy, Catalog, Estimator, ModelSpec, Resolution
+from service.domain.errors import InexactCount, NoTokenizer, UnknownTokenizer
+from service.domain.literals import LiteralScanner
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something a caller should know of an answer; ``path`` names the part of the request it is about."""
+
+    code: str
+    message: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class LiteralNotice(Notice):
+    """A special-token literal in a text: ``offset`` is its first place, in code points of the text as sent."""
+
+    offset: int
+    occurrences: int
+
+
+NO_NOTICES: tuple[Notice, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TokenizerInfo:
+    """Which tokenizer counted, and with what engine; ``sha256`` is the vocabulary file's."""
+
+    name: str
+    family: str
+    engine: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Breakdown:
+    """Where the tokens come from; the four add up to the total."""
+
+    text: int
+    framing: int = 0
+    tools: int = 0
+    images: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """The tokens of one text. ``low`` and ``high`` bound the vendor's own count; both equal ``tokens`` when exact.
+
+    ``characters`` are Unicode code points of the text as sent, ``utf8_bytes`` its UTF-8 length. The ratios are ``None``
+    where they would divide by zero.
+    """
+
+    model: str | None
+    provider: str | None
+    rule: str | None
+    tokenizer: TokenizerInfo
+    tokens: int
+    low: int
+    high: int
+    accuracy: str
+    accuracy_reasons: Sequence[str]
+    characters: int
+    utf8_bytes: int
+    tokens_per_character: float | None
+    characters_per_token: float | None
+    breakdown: Breakdown
+    warnings: Sequence[Notice]
+
+
+@dataclass(frozen=True, slots=True)
+class CountBatch:
+    """Several texts counted apart. The totals are sums, and the accuracy is the worst of the items."""
+
+    items: Sequence[Count]
+    tokens: int
+    low: int
+    high: int
+    accuracy: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """What a text is weighed with: a tokenizer, and how its count becomes the model's count."""
+
+    tokenizer: Tokenizer
+    info: TokenizerInfo
+    scanner: LiteralScanner
+    accuracy: Accuracy
+    reasons: tuple[str, ...] = ()
+    estimator: Estimator | None = None
+    notices: tuple[Notice, ...] = ()
+    model: str | None = None
+    provider: str | None = None
+    rule: str | None = None
+
+
+class Weigher:
+    """Finds the scale for a model or a tokenizer, and counts texts on it. Every tokenizer is loaded beforehand."""
+
+    def __init__(self, catalog: Catalog, tokenizers: Mapping[str, Tokenizer], marks: frozenset[str]) -> None:
+        self.catalog = catalog
+        self.tokenizers = tokenizers
+        self._scanners = {
+            name: LiteralScanner({*t.special_tokens, *t.always_matched}, marks) for name, t in tokenizers.items()
+        }
+        self._by_tokenizer = {name: self._plain(tokenizer) for name, tokenizer in tokenizers.items()}
+        self._by_model: dict[tuple[str, str, str, str], Scale] = {}
+
+    def scale_of_tokenizer(self, name: str) -> Scale:
+        """The scale of one vocabulary. Raises ``UnknownTokenizer``."""
+        try:
+            return self._by_tokenizer[name]
+        except KeyError:
+            raise UnknownTokenizer(sorted(self._by_tokenizer)) from None
+
+    def scale_of_model(self, model: str, provider: str | None = None) -> Scale:
+        """The scale of a model. Raises ``UnknownModel``, ``NoTokenizer``."""
+        found = self.catalog.resolve(model, provider)
+        key = (found.model.provider, found.model.id, found.provider, found.rule)
+        scale = self._by_model.get(key)
+        if scale is None:
+            scale = self._by_model[key] = self._resolved(found)
+        return scale
+
+    def _plain(self, tokenizer: Tokenizer) -> Scale:
+        info = TokenizerInfo(tokenizer.name, tokenizer.family.value, tokenizer.engine, tokenizer.sha256)
+        return Scale(tokenizer, info, self._scanners[tokenizer.name], Accuracy.EXACT)
+
+    def _resolved(self, found: Resolution) -> Scale:
+        spec = found.model
+        own = self._by_tokenizer.get(spec.tokenizer) if spec.tokenizer else None
+        if own is not None:
+            base, accuracy, reasons = own, spec.accuracy, spec.reasons
+            estimator, notices = spec.own_bounds, NO_NOTICES
+        else:
+            base, accuracy, reasons, estimator, notices = self._stand_in(spec)
+        return Scale(
+            base.tokenizer,
+            base.info,
+            base.scanner,
+            accuracy,
+            reasons,
+            estimator,
+            notices,
+            model=spec.id,
+            provider=found.provider,
+            rule=found.rule,
+        )
+
+    def _stand_in(self, spec: ModelSpec) -> tuple[Scale, Accuracy, tuple[str, ...], Estimator, tuple[Notice, ...]]:
+        estimator = spec.estimator
+        base = self._by_tokenizer.get(estimator.tokenizer) if estimator else None
+        if estimator is None or base is None:
+            raise NoTokenizer(spec.tokenizer)
+        if spec.tokenizer is None:
+            return base, Accuracy.APPROXIMATE, (*spec.reasons, "stand_in_vocabulary"), estimator, NO_NOTICES
+        notice = Notice(
+            "vocabulary_not_installed",
+            f"Counted with {estimator.tokenizer} in place of {spec.tokenizer}, which is not installed: "
+            f"`weighbridge vocab add {spec.tokenizer}`, then restart.",
+            "model",
+        )
+        return base, Accuracy.APPROXIMATE, (*spec.reasons, "vocabulary_not_installed"), estimator, (notice,)
+
+
+def count_text(
+    scale: Scale, text: str, *, path: str = "text", parse_special: bool = False, stop: Stop | None = None
+) -> Count:
+    """Count ``text`` on ``scale``; with ``parse_special`` a special token's literal is the one token it names."""
+    notices = scale.notices
+    try:
+        utf8_bytes = len(text) if text.isascii() else len(text.encode())
+        ordinary = text
+    except UnicodeEncodeError:
+        ordinary = well_formed(text)
+        utf8_bytes = len(ordinary.encode())
+        notices += (Notice("lone_surrogate", "A surrogate that is half a character was replaced by U+FFFD.", path),)
+    if parse_special:
+        counted = len(scale.tokenizer.encode(ordinary, parse_special=True))
+    else:
+        counted = scale.tokenizer.count(ordinary, stop=stop)
+    notices += _literal_notices(scale, text, path, parse_special=parse_special)
+    tokens, low, high = scale.estimator.bounds(counted, ordinary) if scale.estimator else (counted, counted, counted)
+    characters = len(text)
+    return Count(
+        scale.model,
+        scale.provider,
+        scale.rule,
+        scale.info,
+        tokens,
+        low,
+        high,
+        scale.accuracy.value,
+        scale.reasons,
+        characters,
+        utf8_bytes,
+        tokens / characters if characters else None,
+        characters / tokens if tokens else None,
+        Breakdown(tokens),
+        notices,
+    )
+
+
+def count_texts(
+    scale: Scale, texts: Sequence[str], *, parse_special: bool = False, stop: Stop | None = None
+) -> CountBatch:
+    """Count each of ``texts`` apart; the total is their sum."""
+    items = [
+        count_text(scale, text, path=f"texts[{i}]", parse_special=parse_special, stop=stop)
+        for i, text in enumerate(texts)
+    ]
+    return CountBatch(
+        items,
+        sum(item.tokens for item in items),
+        sum(item.low for item in items),
+        sum(item.high for item in items),
+        scale.accuracy.value,
+    )
+
+
+def require_exact(scale: Scale) -> None:
+    """Raise ``InexactCount`` unless counts on ``scale`` are the vendor's own."""
+    if scale.accuracy is not Accuracy.EXACT:
+        raise InexactCount(scale.accuracy.value, scale.reasons)
+
+
+def _literal_notices(scale: Scale, text: str, path: str, *, parse_special: bool) -> tuple[Notice, ...]:
+    hits = scale.scanner.scan(text)
+    if not hits:
+        return ()
+    own, matched = scale.tokenizer.special_tokens, scale.tokenizer.always_matched
+    return tuple(
+        LiteralNotice(
+            "special_token_literal",
+            f"The text holds the special-token literal {hit.literal}; "
+            + (
+                "this vocabulary reads it as one token."
+                if hit.literal in matched
+                else "it is counted as ordinary text."
+            ),
+            path,
+            hit.offset,
+            hit.occurrences,
+        )
+        for hit in hits
+        if not (parse_special and hit.literal in own)
+    )

@@ -1,0 +1,121 @@
+"""Prometheus metrics on a registry of their own. Labels come from closed sets alone: never a name a caller made up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
+from prometheus_client.gc_collector import GCCollector
+from prometheus_client.platform_collector import PlatformCollector
+from prometheus_client.process_collector import ProcessCollector
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
+
+_SECONDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+_RATIO = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 0.8, 1, 1.25, 1.5, 2, 3, 4)
+
+
+class Metrics:
+    """Every metric of one process, registered at once; ``render`` is the text that ``/metrics`` answers."""
+
+    def __init__(self) -> None:
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # the library declares no types for it
+        self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
+        PlatformCollector(registry=self.registry)
+        GCCollector(registry=self.registry)
+        self._http()
+        self._counting()
+
+    def _http(self) -> None:
+        self._requests = Counter(
+            "weighbridge_http_requests",
+            "Requests answered, by route template, method and status.",
+            ["route", "method", "status"],
+            registry=self.registry,
+        )
+        self._seconds = Histogram(
+            "weighbridge_http_request_duration_seconds",
+            "Time from the first byte of a request to the last byte of its answer.",
+            ["route"],
+            buckets=_SECONDS,
+            registry=self.registry,
+        )
+        self._errors = Counter("weighbridge_errors", "Problems answered, by code.", ["code"], registry=self.registry)
+
+    def _counting(self) -> None:
+        def counter(name: str, text: str, *labels: str) -> Counter:
+            return Counter(f"weighbridge_{name}", text, labels, registry=self.registry)
+
+        self._tokens = counter("tokens_counted", "Tokens counted, by tokenizer and model.", "tokenizer", "model")
+        self._characters = counter("characters_counted", "Characters (code points) counted.", "tokenizer", "model")
+        self._ratio = Histogram(
+            "weighbridge_tokens_per_character",
+            "Tokens per character (code point) of each counted text.",
+            ["tokenizer"],
+            buckets=_RATIO,
+            registry=self.registry,
+        )
+        self.unknown_models = counter("unknown_models", "Requests for a model that no catalog row names.")
+        self._fallbacks = counter(
+            "engine_fallbacks", "Texts that the first engine could not take.", "tokenizer", "engine"
+        )
+        self._pool_depth = Gauge(
+            "weighbridge_pool_depth",
+            "Large requests in the counting pool, waiting and running.",
+            registry=self.registry,
+        )
+        self._vocabularies = Gauge(
+            "weighbridge_vocabulary_info",
+            "Vocabularies that are loaded, and the engine that serves each.",
+            ["tokenizer", "family", "engine"],
+            registry=self.registry,
+        )
+
+    def request(self, route: str, method: str, status: int, seconds: float) -> None:
+        """Record one answered request; ``route`` is a template, never a raw path."""
+        requests, durations = self._request_children(route, method if method in METHODS else "other", str(status))
+        requests.inc()
+        durations.observe(seconds)
+
+    def counted(self, tokenizer: str, model: str, tokens: int, characters: int) -> None:
+        """Record one counted text; ``model`` is a catalog id, or ``""`` where a tokenizer was named."""
+        token_counter, character_counter, ratio = self._count_children(tokenizer, model)
+        token_counter.inc(tokens)
+        character_counter.inc(characters)
+        if characters:
+            ratio.observe(tokens / characters)
+
+    def error(self, code: str) -> None:
+        """Record one problem; ``code`` is one of the stable codes."""
+        self._errors.labels(code).inc()
+
+    def fallback(self, tokenizer: str, engine: str) -> None:
+        """Record that ``engine`` took over a text, or a whole vocabulary."""
+        self._fallbacks.labels(tokenizer, engine).inc()
+
+    def loaded(self, tokenizer: str, family: str, engine: str) -> None:
+        """Record a vocabulary that serves."""
+        self._vocabularies.labels(tokenizer, family, engine).set(1)
+
+    def watch_pool(self, depth: Callable[[], float]) -> None:
+        """Read the pool's depth at each scrape."""
+        self._pool_depth.set_function(depth)
+
+    def render(self) -> bytes:
+        """All metrics in the text exposition format."""
+        return generate_latest(self.registry)
+
+    @lru_cache(maxsize=4096)  # noqa: B019 - one Metrics lives as long as its process; labels are closed sets
+    def _request_children(self, route: str, method: str, status: str) -> tuple[Counter, Histogram]:
+        return self._requests.labels(route, method, status), self._seconds.labels(route)
+
+    @lru_cache(maxsize=4096)  # noqa: B019
+    def _count_children(self, tokenizer: str, model: str) -> tuple[Counter, Counter, Histogram]:
+        return (
+            self._tokens.labels(tokenizer, model),
+            self._characters.labels(tokenizer, model),
+            self._ratio.labels(tokenizer),
+        )

@@ -1,0 +1,128 @@
+"""Scalar settings, from environment variables ``WEIGHBRIDGE_*``; everything else stands in the configuration file."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Literal
+
+PREFIX = "WEIGHBRIDGE_"
+
+
+class InvalidSetting(Exception):
+    """A setting's value cannot be used; the message names the setting and what it may be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How one process runs. ``from_env`` reads each field from ``WEIGHBRIDGE_<NAME>``."""
+
+    data_dir: Path
+    config: Path | None = None
+    log: str = "json"
+    engine: Literal["library", "python"] = "library"
+    vocabularies: tuple[str, ...] = ()
+    max_body_bytes: int = 16 * 1024 * 1024
+    max_tokenize_bytes: int = 1024 * 1024
+    inline_bytes: int = 16 * 1024
+    workers: int = 2
+    queue_limit: int = 64
+    deadline_seconds: float = 30.0
+    body_timeout_seconds: float = 30.0
+    drain_seconds: int = 30
+
+    @property
+    def config_file(self) -> Path:
+        """The configuration file: the one that was set, or ``weighbridge.toml`` in the data directory."""
+        return self.config or self.data_dir / "weighbridge.toml"
+
+    @property
+    def vocabulary_dir(self) -> Path:
+        """Where vocabularies that were fetched on request are kept."""
+        return self.data_dir / "vocabularies"
+
+    @classmethod
+    def from_env(cls, env: Mapping[str, str] | None = None) -> Settings:
+        """Read the settings. Raises ``InvalidSetting``."""
+        env = os.environ if env is None else env
+        values: dict[str, Any] = {"data_dir": default_data_dir(env), "workers": os.cpu_count() or 2}
+        for field in fields(cls):
+            variable = PREFIX + field.name.upper()
+            text = env.get(variable, "").strip()
+            if text:
+                values[field.name] = _READERS[field.name](variable, text)
+        return cls(**values)
+
+
+def unknown_variables(env: Mapping[str, str]) -> list[str]:
+    """Messages about ``WEIGHBRIDGE_*`` variables that name no setting, each with the nearest one that does."""
+    known = [PREFIX + field.name.upper() for field in fields(Settings)]
+    messages = []
+    for variable in sorted(env):
+        if variable.startswith(PREFIX) and variable not in known and not variable.startswith(PREFIX + "TEST_"):
+            nearest = difflib.get_close_matches(variable, known, 1)
+            hint = f" Did you mean {nearest[0]}?" if nearest else ""
+            messages.append(f"{variable} is not a setting and has no effect.{hint}")
+    return messages
+
+
+def default_data_dir(env: Mapping[str, str]) -> Path:
+    """``$XDG_DATA_HOME/weighbridge``, by default ``~/.local/share/weighbridge``."""
+    base = env.get("XDG_DATA_HOME", "").strip()
+    return (Path(base) if base else Path.home() / ".local" / "share") / "weighbridge"
+
+
+def _path(variable: str, text: str) -> Path:
+    path = Path(text).expanduser()
+    if not path.is_absolute():
+        path = Path.cwd() / path
+    if "\0" in text:
+        raise InvalidSetting(f"{variable} is not a path.")
+    return path
+
+
+def _choice(*allowed: str) -> Callable[[str, str], str]:
+    def read(variable: str, text: str) -> str:
+        if text.lower() not in allowed:
+            raise InvalidSetting(f"{variable} must be one of {', '.join(allowed)}.")
+        return text.lower()
+
+    return read
+
+
+def _number(kind: type[int] | type[float], low: float, high: float) -> Callable[[str, str], float]:
+    def read(variable: str, text: str) -> float:
+        try:
+            value = kind(text)
+        except ValueError:
+            value = kind(-1)
+        if not low <= value <= high:
+            what = "a whole number" if kind is int else "a number"
+            raise InvalidSetting(f"{variable} must be {what} from {low:g} to {high:g}.")
+        return value
+
+    return read
+
+
+def _names(_variable: str, text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+_READERS: Mapping[str, Callable[[str, str], Any]] = {
+    "data_dir": _path,
+    "config": _path,
+    "log": _choice("json", "text", "off"),
+    "engine": _choice("library", "python"),
+    "vocabularies": _names,
+    "max_body_bytes": _number(int, 1024, 1 << 30),
+    "max_tokenize_bytes": _number(int, 1024, 1 << 30),
+    "inline_bytes": _number(int, 0, 1 << 24),
+    "workers": _number(int, 1, 256),
+    "queue_limit": _number(int, 0, 100_000),
+    "deadline_seconds": _number(float, 0.01, 3600),
+    "body_timeout_seconds": _number(float, 0.01, 3600),
+    "drain_seconds": _number(int, 0, 3600),
+}

@@ -1,0 +1,183 @@
+"""The service in a process of its own, over real sockets."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import pytest
+
+pytestmark = pytest.mark.xdist_group("server")
+MARK = "zebra7secret"
+
+
+def _post(url: str, body: object, **options: object) -> httpx.Response:
+    return httpx.post(f"{url}/v1/count", json=body, timeout=120, **options)
+
+
+def test_probes_answer_while_ten_large_bodies_are_counted(serve):
+    server = serve()
+    text = "The quick brown fox jumps over the lazy dog. 你好，世界！ " * 170_000
+    text = text[: 10 * 1024 * 1024 - len(text.encode()) + len(text)]
+    probes = 0
+    with ThreadPoolExecutor(10) as senders:
+        answers = [senders.submit(_post, server.url, {"model": "gpt-4o", "text": text[i:]}) for i in range(10)]
+        while not all(answer.done() for answer in answers):
+            assert httpx.get(f"{server.url}/livez", timeout=5).status_code == 200
+            assert httpx.get(f"{server.url}/readyz", timeout=5).status_code == 200
+            probes += 2
+            time.sleep(0.05)
+    assert {answer.result().status_code for answer in answers} == {200}
+    assert probes >= 20
+
+
+def test_sigterm_lets_running_counts_end_and_exits_with_0(serve):
+    server = serve(workers="1")
+    body = {"model": "gpt-4o", "text": "a truck, weighed; " * 500_000}
+    with ThreadPoolExecutor(1) as sender:
+        answer = sender.submit(_post, server.url, body)
+        while b"weighbridge_pool_depth 0.0" in httpx.get(f"{server.url}/metrics", timeout=60).content:
+            time.sleep(0.01)
+        server.process.send_signal(signal.SIGTERM)
+        assert answer.result().json()["tokens"] > 1_000_000
+    assert server.process.wait(60) == 0
+    with pytest.raises(httpx.TransportError):
+        httpx.get(f"{server.url}/livez")
+
+
+def test_readiness_fails_on_open_connections_once_the_service_drains(serve):
+    server = serve(workers="1")
+    body = {"model": "gpt-4o", "text": "a truck, weighed; " * 800_000}
+    with httpx.Client(base_url=server.url, timeout=60) as kept, ThreadPoolExecutor(1) as sender:
+        assert kept.get("/readyz").json()["status"] == "ok"
+        answer = sender.submit(_post, server.url, body)
+        while b"weighbridge_pool_depth 0.0" in kept.get("/metrics").content:
+            time.sleep(0.01)
+        with socket.create_connection(("127.0.0.1", server.port)) as probe:
+            probe.sendall(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\n")
+            time.sleep(0.2)
+            server.process.send_signal(signal.SIGTERM)
+            time.sleep(0.3)
+            probe.sendall(b"\r\n")
+            reply = probe.recv(65536)
+        assert reply == b"" or (b" 503 " in reply and b"shutting_down" in reply)
+        assert answer.result().status_code == 200
+
+
+def test_no_text_query_or_key_reaches_a_log_an_error_or_a_metric(serve):
+    server = serve()
+    headers = {"authorization": f"Bearer {MARK}", "x-api-key": MARK, "cookie": MARK, "user-agent": MARK}
+    bodies: list[bytes] = [
+        json.dumps({"model": "gpt-4o", "text": MARK}).encode(),
+        json.dumps({"model": MARK, "text": MARK}).encode(),
+        json.dumps({"model": "gpt-4o", "text": MARK, MARK: MARK}).encode(),
+        json.dumps({"tokenizer": MARK, "text": MARK, "special_tokens": MARK}).encode(),
+        f'{{"model": "gpt-4o", "text": "{MARK} \\ud83d"}}'.encode(),
+        f'{{"model": "gpt-4o", "text": "{MARK}'.encode(),
+        f'{{"model": "gpt-4o", "text": "{MARK}", "strict": {MARK}}}'.encode(),
+        MARK.encode() * 100_000,
+    ]
+    answers = []
+    with httpx.Client(base_url=server.url, headers=headers, timeout=60) as client:
+        for path in ("/v1/count", "/v1/tokenize", "/v1/detokenize", f"/v1/{MARK}", f"/{MARK}?key={MARK}"):
+            for body in bodies:
+                answers.append(client.post(path, content=body, headers={"content-type": "application/json"}))
+                answers.append(client.post(path, content=body, headers={"content-type": f"text/{MARK}"}))
+        answers += [client.get(f"/v1/models?key={MARK}"), client.request(MARK, f"/{MARK}")]
+        answers.append(client.get("/livez", headers={"host": MARK, "origin": MARK}))
+        answers.append(client.get("/docs", headers={"host": MARK}))
+        metrics = client.get("/metrics").text
+    with socket.create_connection(("127.0.0.1", server.port)) as broken:
+        broken.sendall(f"GET /{MARK} {MARK} HTTP/1.1\r\n{MARK}\r\n\r\n".encode())
+        broken.recv(65536)
+    server.stop()
+    refusals = [answer for answer in answers if answer.status_code >= 400]
+    assert len(refusals) > 50
+    assert {answer.status_code for answer in answers} <= {200, 400, 403, 404, 405, 413, 415, 422}
+    assert not [answer.text for answer in refusals if MARK in answer.text or MARK in str(answer.headers)]
+    assert MARK not in metrics
+    log = server.log.read_text()
+    assert len(log.splitlines()) > len(answers)
+    assert MARK not in log
+
+
+def test_each_request_is_one_json_line(serve):
+    server = serve()
+    httpx.get(f"{server.url}/nowhere?q=1", headers={"x-request-id": "id-1"})
+    _post(server.url, {"model": "gpt-4o", "text": "Hello"}, headers={"x-request-id": "id-2"})
+    server.stop()
+    lines = [json.loads(line) for line in server.log.read_text().splitlines() if line.startswith("{")]
+    by_id = {line["request_id"]: line for line in lines}
+    wanted = ("method", "route", "status", "project")
+    assert [by_id["id-1"][k] for k in wanted] == ["GET", "unmatched", 404, "default"]
+    assert [by_id["id-2"][k] for k in wanted] == ["POST", "/v1/count", 200, "default"]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", by_id["id-2"]["time"])
+    assert by_id["id-2"]["ms"] > 0
+
+
+def test_a_body_sent_in_chunks_is_cut_off_at_the_limit_and_the_sender_sees_why(serve):
+    server = serve(max_body_bytes="100000")
+
+    def chunks():
+        yield b'{"model": "gpt-4o", "text": "'
+        for _ in range(300):
+            yield b"a " * 500
+
+    answer = httpx.post(f"{server.url}/v1/count", content=chunks(), headers={"content-type": "application/json"})
+    assert (answer.status_code, answer.json()["code"]) == (413, "request_body_too_large")
+    assert _post(server.url, {"model": "gpt-4o", "text": "Hello"}).json()["tokens"] == 1
+
+
+def test_a_registered_vocabulary_whose_file_is_damaged_stops_the_start(serve, tmp_path: Path):
+    (tmp_path / "own.tiktoken").write_bytes(b"IQ== 0\n")
+    config = '[[tokenizer]]\nname = "own"\nfamily = "tiktoken"\nfile = "own.tiktoken"\npattern = "cl100k"\n'
+    (tmp_path / "weighbridge.toml").write_text(config + f'sha256 = "{"0" * 64}"\n')
+    server = serve(ready=False)
+    assert server.process.wait(60) not in (0, None)
+    log = server.log.read_text()
+    assert "own.tiktoken" in log
+    assert "0" * 64 in log
+    assert "2fb8c5bd" in log or re.search(r"[0-9a-f]{64}", log.replace("0" * 64, ""))
+    assert "Traceback" not in log
+    assert (tmp_path / "own.tiktoken").read_bytes() == b"IQ== 0\n"
+
+
+def test_a_taken_port_is_a_clear_error(serve):
+    first = serve()
+    with socket.socket() as other:
+        assert other.connect_ex(("127.0.0.1", first.port)) == 0
+    second_log = first.log.with_name("second")
+
+    with second_log.open("wb") as log:
+        command = [sys.executable, "-m", "service", "serve", "--port", str(first.port)]
+        assert subprocess.run(command, stdout=log, stderr=log, check=False, timeout=120).returncode != 0
+    assert "address already in use" in second_log.read_text()
+    assert "Traceback" not in second_log.read_text()
+
+
+def test_many_clients_at_once_get_their_own_answers(serve):
+    server = serve()
+    wrong: list[tuple[int, int]] = []
+
+    def ask(first: int) -> None:
+        with httpx.Client(base_url=server.url, timeout=60) as client:
+            for n in range(first, first + 100):
+                answer = client.post("/v1/count", json={"tokenizer": "cl100k_base", "text": " a" * n}).json()
+                if answer["tokens"] != n or answer["characters"] != 2 * n:
+                    wrong.append((n, answer["tokens"]))
+
+    threads = [threading.Thread(target=ask, args=(first,)) for first in range(1, 1200, 150)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
