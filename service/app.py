@@ -44,7 +44,12 @@ def build_services(settings: Settings) -> Services:
     """Load every vocabulary and the catalog. Raises when a file is damaged or the configuration is wrong."""
     metrics = Metrics()
     manifest = read_manifest()
-    config = read_config(settings.config_file, manifest.patterns, required=settings.config is not None)
+    config = read_config(
+        settings.config_file,
+        manifest.patterns,
+        required=settings.config is not None,
+        vocabularies=(*manifest.vendored, *manifest.on_request),
+    )
     specs = known_specs(manifest, settings) | {spec.name: spec for spec in config.tokenizers}
     options = LoaderOptions(settings.engine, frozenset(manifest.patterns.values()), metrics.fallback)
     tokenizers = Vocabularies(specs, options).load_all(settings.vocabularies or None)

@@ -35,7 +35,12 @@ class Environment:
     def config(self) -> Config:
         """The user's configuration file."""
         settings = self.settings
-        return read_config(settings.config_file, self.manifest.patterns, required=settings.config is not None)
+        return read_config(
+            settings.config_file,
+            self.manifest.patterns,
+            required=settings.config is not None,
+            vocabularies=(*self.manifest.vendored, *self.manifest.on_request),
+        )
 
     @cached_property
     def catalog(self) -> Catalog:

@@ -10,6 +10,7 @@ import lzma
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, cast, get_args
 
@@ -24,7 +25,7 @@ from service.domain.resolution import LONGEST_NAME, Host, normalised
 DATA = Path(__file__).parents[1] / "data"
 
 _TOKENIZER = ("name", "family", "file", "sha256", "pattern", "normalizer", "special", "license", "source")
-_ESTIMATOR = ("name", "tokenizer", "factor", "low", "high", "slack", "repeats", "source", "checked")
+_ESTIMATOR = ("name", "tokenizer", "factor", "low", "high", "slack", "repeats", "capitals", "source", "checked")
 _MODEL = (
     *("provider", "id", "aliases", "tokenizer", "accuracy", "reasons", "estimator", "bounds"),
     *("context_window", "max_output_tokens", "kind", "source", "checked"),
@@ -122,6 +123,7 @@ def _estimators(document: Document) -> dict[str, Estimator]:
             high=row.number("high"),
             slack=slack,
             repeats=row.flag("repeats", default=True),
+            capitals=row.number("capitals", Decimal(0)),
             source=row.text("source", ""),
             checked=row.day("checked"),
         )

@@ -87,6 +87,10 @@ class Row:
     index: int
     values: Mapping[str, Any]
 
+    @property
+    def _header(self) -> str:
+        return "[defaults]" if self.section == "defaults" else f"[[{self.section}]]"
+
     def refuse(self, problem: str, key: str | None = None) -> NoReturn:
         """Raise ``InvalidConfig`` for this row, or one key of it."""
         raise InvalidConfig(self.document.path, self.document.line(self.section, self.index, key), problem)
@@ -95,7 +99,7 @@ class Row:
         """Refuse any key that is not ``allowed``."""
         for key in self.values:
             if key not in allowed:
-                self.refuse(f"Unknown key {key!r} in [[{self.section}]]. Allowed: {', '.join(allowed)}.", key)
+                self.refuse(f"Unknown key {key!r} in {self._header}. Allowed: {', '.join(allowed)}.", key)
 
     def text(self, key: str, default: str | None = None) -> str:
         """A string; without ``default`` it has to be there and not be blank."""
@@ -110,7 +114,7 @@ class Row:
         """A string out of ``allowed``."""
         value = self.text(key, default)
         if value not in allowed:
-            self.refuse(f"{key!r} must be one of {', '.join(map(repr, allowed))}.", key)
+            self.refuse(f"{key!r} must be one of {', '.join(repr(str(word)) for word in allowed)}.", key)
         return value
 
     def texts(self, key: str) -> tuple[str, ...]:
@@ -136,9 +140,9 @@ class Row:
             self.refuse(f"{key!r} must be true or false.", key)
         return value
 
-    def number(self, key: str) -> Decimal:
+    def number(self, key: str, default: Decimal | None = None) -> Decimal:
         """A finite number of at least 0, written as a number or as a string."""
-        value = self.values.get(key)
+        value = self.values.get(key, default)
         if value is None:
             self.refuse(f"[[{self.section}]] needs {key!r}.")
         try:

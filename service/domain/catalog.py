@@ -21,6 +21,7 @@ _LAG = 12  # periods 1, 2, 3, 4, 6 and 12 all repeat at this distance
 _SAME = re.compile(rb"\0{8,}")
 _FOUR_BYTE_STARTS = b"\xf0\xf1\xf2\xf3\xf4"
 _BLANKS = b" \t\n\r\x0b\x0c"
+_CAPITALS = re.compile(rb"[A-Z]{2,}")
 _DEAREST_EMOJI = 2  # a stand-in may hold an emoji as one token where the vendor spends three
 
 
@@ -53,7 +54,7 @@ class Estimator:
     ``factor`` is typical of English and code; ``low`` and ``high`` held for every text measured (see ``source``), with
     ``slack`` tokens to spare on either side, which is what short texts need. With ``repeats``, what no factor can hold
     is added to the bounds from the text itself: stretches that repeat, which vocabularies merge very differently, and
-    emoji.
+    emoji. ``capitals`` is what each further letter of a word in capitals may cost, for vocabularies that lack them.
     """
 
     tokenizer: str
@@ -62,6 +63,7 @@ class Estimator:
     high: Decimal
     slack: int = 4
     repeats: bool = True
+    capitals: Decimal = Decimal(0)
     source: str = ""
     checked: str = ""
 
@@ -71,9 +73,16 @@ class Estimator:
             return 0, 0, 0
         blank, solid, emoji = _unsettled(text) if self.repeats else (0, 0, 0)
         low = max(0, math.floor(count * self.low) - self.slack - blank - solid)
-        high = math.ceil(count * self.high) + self.slack + solid + _DEAREST_EMOJI * emoji
+        high = math.ceil(count * self.high + self.capitals * self._shouted(text))
+        high += self.slack + solid + _DEAREST_EMOJI * emoji
         tokens = int((count * self.factor).to_integral_value(ROUND_HALF_EVEN))
         return min(max(tokens, low, 1), high), low, high
+
+    def _shouted(self, text: str) -> int:
+        """Capitals that follow a capital, where they matter."""
+        if not self.capitals:
+            return 0
+        return sum(len(word) - 1 for word in _CAPITALS.findall(well_formed(text).encode()))
 
 
 def _unsettled(text: str) -> tuple[int, int, int]:

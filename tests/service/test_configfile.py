@@ -94,7 +94,17 @@ def test_a_file_that_is_not_there_is_empty_unless_it_is_required(tmp_path: Path)
 
 
 def test_defaults_hold_for_every_model_that_does_not_say_otherwise(folder: Path) -> None:
-    text = '[defaults]\nprovider = "acme"\ntokenizer = "cl100k_base"\n[[model]]\nid = "a"\n[[model]]\nid = "b"\nkind = "embedding"\nprovider = "other"\n'
+    text = """
+[defaults]
+provider = "acme"
+tokenizer = "cl100k_base"
+[[model]]
+id = "a"
+[[model]]
+id = "b"
+kind = "embedding"
+provider = "other"
+"""
     one, two = read(folder, text).models
     assert (one.provider, one.tokenizer, one.kind) == ("acme", "cl100k_base", "chat")
     assert (two.provider, two.tokenizer, two.kind) == ("other", "cl100k_base", "embedding")
@@ -144,7 +154,7 @@ MODEL = '[[model]]\nprovider = "a"\nid = "b"\n'
 @pytest.mark.parametrize(
     ("text", "line", "says"),
     [
-        ("a = ", 1, "Not TOML"),
+        ("a = 1\nb = ?", 2, "Not TOML"),
         ('\n[[model]]\nid = "b"', 2, "needs 'provider'"),
         ("colour = 1", 1, "Unknown section 'colour'. Allowed: [[tokenizer]], [[estimator]], [[model]]"),
         ('# [[model]]\n\n[model]\nid = "b"', 3, "write [[model]]"),
@@ -173,7 +183,7 @@ MODEL = '[[model]]\nprovider = "a"\nid = "b"\n'
         (MODEL + "checked = 'today'", 4, "a date, such as 2026-11-29"),
         (MODEL + "checked = 2026-11-29T10:00:00Z", 4, "a date"),
         (MODEL + f"aliases = ['{'x' * 513}']", 4, "longer than 512"),
-        ('[defaults]\nid = "b"', 1, "Unknown key 'id'"),
+        ('[defaults]\nid = "b"', 2, "Unknown key 'id' in [defaults]"),
         ("[[estimator]]\nname = 'e'\ntokenizer = 't'\nfactor = 1\nlow = 2\nhigh = 3\nslack = 1", 4, "low <= factor"),
         ("[[estimator]]\nname = 'e'\ntokenizer = 't'\nfactor = 1\nlow = 1\nhigh = inf\nslack = 1", 6, "'high' must be"),
         ("[[estimator]]\nname = 'e'\ntokenizer = 't'\nfactor = 1\nlow = -1\nhigh = 1\nslack = 1", 5, "'low' must be"),

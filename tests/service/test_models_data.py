@@ -238,11 +238,13 @@ def test_the_stand_ins_bounds_hold_the_true_count(catalog: Catalog, vocabularies
             assert low <= true <= high, name
 
 
-PROSE = """The licensee may copy, modify and distribute the work, provided that every copy carries this notice in full. No \
-warranty is given, express or implied, and the authors are not liable for any damage that arises from its use. Where a \
-court finds one of these terms void, the others stay in force. The agreement ends on its own when the licensee breaks \
-it; what others received from him before that day is not affected. Questions go in writing to the address above, and \
-are answered within thirty days of their arrival."""
+PROSE = (
+    "The licensee may copy, modify and distribute the work, provided that every copy carries this notice in "
+    "full. No warranty is given, express or implied, and the authors are not liable for any damage that arises "
+    "from its use. Where a court finds one of these terms void, the others stay in force. The agreement ends "
+    "on its own when the licensee breaks it; what others received from him before that day is not affected. "
+    "Questions go in writing to the address above, and are answered within thirty days of their arrival."
+)
 PROSE_TRUTH = (107, 141, 104, 104, 104, 106, 104)  # from the same sources
 
 

@@ -242,6 +242,7 @@ def test_the_index_holds_no_name_that_a_caller_made_up() -> None:
         ("a@20240806", "a"),
         ("a@2024-08-06", None),
         ("a-2024-02-30", None),
+        ("a-2024-W01", None),
         ("a-2024080", None),
         ("a_20240806", None),
         ("a-２０２４０８０６", None),
@@ -265,6 +266,18 @@ def test_the_nearest_names_come_best_first_and_nothing_unlike_comes_at_all() -> 
     assert nearest.search("gpt-4o-min") == ("gpt-4o-mini", "gpt-4o")
     assert nearest.search("qqqq") == ()
     assert nearest.search("gpt-4o", limit=1) == ("gpt-4o",)
+
+
+def test_a_name_beyond_200_characters_is_compared_with_none() -> None:
+    nearest = Nearest(["x" * 200, "x" * 201])
+    assert nearest.search("x" * 200, limit=1) == ("x" * 200,)
+    assert nearest.search("x" * 201) == ()
+
+
+def test_an_id_is_stronger_than_another_models_alias() -> None:
+    models = [ModelSpec("a", "new", ("old",)), ModelSpec("a", "old")]
+    assert Catalog(models).find("old").model.id == "old"
+    assert Catalog(models[::-1]).find("old").model.id == "old"
 
 
 def test_two_models_that_claim_one_name_are_seen() -> None:
@@ -348,6 +361,12 @@ def test_repeated_white_space_lowers_the_low_bound_alone() -> None:
 
 def test_each_emoji_may_cost_two_more() -> None:
     assert HALF.bounds(10, "so 👍 and 🎉")[2] == HALF.bounds(10)[2] + 4
+
+
+def test_words_in_capitals_raise_the_high_bound_where_the_estimator_says_so() -> None:
+    loud = Estimator("words", factor=Decimal(1), low=Decimal(1), high=Decimal(1), slack=0, capitals=Decimal("0.5"))
+    assert loud.bounds(5, "NO WARRANTY, I say, É") == (5, 5, 9)  # 1 + 7 letters that follow a capital, halved
+    assert HALF.bounds(5, "NO WARRANTY, I say, É") == HALF.bounds(5)
 
 
 def test_an_estimator_without_repeats_looks_at_the_count_alone() -> None:
