@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator, Callable
 import httpx
 import pytest
 import zstandard
-from service.domain.catalog import Catalog
 
 from adapters.port import Stop
 from service.api.body import BodyLimit
@@ -20,6 +19,7 @@ from service.api.exchange import Exchange
 from service.api.pool import CountPool
 from service.api.services import Services
 from service.app import build_app
+from service.domain.catalog import Catalog
 from service.domain.counting import Weigher
 from service.metrics import Metrics
 from service.settings import Settings
