@@ -110,8 +110,10 @@ class HuggingFaceTokenizer:
                 return False
         return self.count(text) <= limit
 
-    def encode(self, text: str, *, parse_special: bool = False) -> list[int]:
+    def encode(self, text: str, *, parse_special: bool = False, stop: Stop | None = None) -> list[int]:
         """Ids of ``text``; with ``parse_special`` the literal of a special token becomes its one id."""
+        if stop is not None:
+            stop.check()
         ids: list[int] = self._encodings(self._engine_for(parse_special), [text])[0].ids
         return ids
 
@@ -174,7 +176,9 @@ class HuggingFaceTokenizer:
         for id_ in ids:
             entry = self._library.id_to_token(id_) if 0 <= id_ <= _MAX_ID else None
             if entry is None:
-                raise InvalidIds(f"{self.name} has no id {id_}. Send ids that this vocabulary produced.")
+                raise InvalidIds(
+                    f"An id is not in the vocabulary {self.name!r}. Send ids that this vocabulary produced."
+                )
             entries.append(entry)
         return entries
 

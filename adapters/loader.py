@@ -18,6 +18,7 @@ from adapters.port import (
     FallbackListener,
     Family,
     Tokenizer,
+    TokenizerError,
     TokenizerSpec,
     UnknownVocabulary,
     VocabularyDamaged,
@@ -70,12 +71,21 @@ class Vocabularies:
             raise UnknownVocabulary(f"No vocabulary has that name. Known: {', '.join(sorted(self.specs))}.")
         with self._lock:
             if name not in self._loaded:
-                self._loaded[name] = self._build(spec)
+                self._loaded[name] = self._named(spec)
             return self._loaded[name]
 
     def load_all(self, names: Iterable[str] | None = None) -> dict[str, Tokenizer]:
         """Load every vocabulary, or those in ``names``, and return them by name."""
         return {name: self.load(name) for name in (self.specs if names is None else names)}
+
+    def _named(self, spec: TokenizerSpec) -> Tokenizer:
+        """Build a tokenizer; an error says which vocabulary it is about."""
+        try:
+            return self._build(spec)
+        except TokenizerError as error:
+            if repr(spec.name) not in str(error) and str(spec.path) not in str(error):
+                error.args = (f"The vocabulary {spec.name!r} ({spec.path.name}) cannot serve: {error}",)
+            raise
 
     def _build(self, spec: TokenizerSpec) -> Tokenizer:
         if spec.family in (Family.TIKTOKEN, Family.BPE):
@@ -94,6 +104,8 @@ class Vocabularies:
         ranks = self._ranks.get(spec.sha256)
         if ranks is None:
             ranks = self._ranks[spec.sha256] = read_ranks(read_verified(spec))
+        if spec.known_answer is None:
+            _require_apart(spec, ranks)
         plain = BpeTokenizer(spec, ranks)
         if self._options.engine == "python":
             return _proven(plain, spec)
@@ -157,6 +169,17 @@ def _damaged(spec: TokenizerSpec, finding: str) -> VocabularyDamaged:
     )
 
 
+def _require_apart(spec: TokenizerSpec, ranks: Mapping[bytes, int]) -> None:
+    """Refuse special tokens whose ids already stand for ordinary bytes."""
+    taken = {rank + spec.rank_offset for rank in ranks.values()}
+    clashing = sorted(literal for literal, special_id in spec.special.items() if special_id in taken)
+    if clashing:
+        raise VocabularyDamaged(
+            f"Special tokens of the vocabulary {spec.name!r} have ids that its file gives to ordinary text: "
+            f"{', '.join(clashing[:5])}."
+        )
+
+
 def _proven(tokenizer: Tokenizer, spec: TokenizerSpec, *, twin: Tokenizer | None = None) -> Tokenizer:
     """``tokenizer``, once it gives the known answer; one without such an answer must agree with its slower twin."""
     known = spec.known_answer
@@ -167,5 +190,10 @@ def _proven(tokenizer: Tokenizer, spec: TokenizerSpec, *, twin: Tokenizer | None
         raise VocabularyDamaged(
             f"The vocabulary {spec.name!r} does not give the known answer with the engine {tokenizer.engine!r}: "
             f"{len(ids)} ids where {len(expected)} are right. Its file, pattern or normalizer does not belong to it."
+        )
+    if known is None and spec.pattern and not spec.normalizer and tokenizer.decode(ids) != text:
+        raise VocabularyDamaged(
+            f"The split pattern of the vocabulary {spec.name!r} leaves some text out, which would not be counted. "
+            r"Let it match everything, for example by ending it with |\s+|[\s\S]."
         )
     return tokenizer

@@ -190,8 +190,11 @@ class Tokenizer(TokenCounter, Protocol):
         """How many ids exist, special tokens included."""
         ...
 
-    def encode(self, text: str, *, parse_special: bool = False) -> list[int]:
-        """Ids of ``text``; with ``parse_special`` the literal of a special token becomes its one id."""
+    def encode(self, text: str, *, parse_special: bool = False, stop: Stop | None = None) -> list[int]:
+        """Ids of ``text``; with ``parse_special`` the literal of a special token becomes its one id.
+
+        Raises ``DeadlineExceeded`` if ``stop`` passes first.
+        """
         ...
 
     def decode(self, ids: Sequence[int]) -> str:

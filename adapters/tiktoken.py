@@ -7,7 +7,7 @@ million white-space characters the former raises ``ValueError`` where the latter
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 import tiktoken
@@ -92,17 +92,8 @@ class TiktokenTokenizer:
 
     def count(self, text: str, *, stop: Stop | None = None) -> int:
         """Tokens of ``text`` as ordinary text."""
-        ordinary = self._normalized(text)
-        if not self._cuttable or len(ordinary) <= CHUNK:
-            if stop:
-                stop.check()
-            return len(self._ranks_of(ordinary))
-        total = 0
-        for chunk in chunks(ordinary):
-            if stop:
-                stop.check()
-            total += len(self._ranks_of(chunk))
-        return total
+        ordinary = self._normalized(text, stop)
+        return sum(self._count_chunk(chunk, stop) for chunk in self._chunks(ordinary))
 
     def count_batch(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text."""
@@ -116,20 +107,20 @@ class TiktokenTokenizer:
         if len(ordinary) <= limit and len(ordinary.encode()) <= limit:
             return True
         total = 0
-        for chunk in chunks(ordinary) if self._cuttable else (ordinary,):
-            total += len(self._ranks_of(chunk))
+        for chunk in self._chunks(ordinary):
+            total += self._count_chunk(chunk, None)
             if total > limit:
                 return False
         return True
 
-    def encode(self, text: str, *, parse_special: bool = False) -> list[int]:
+    def encode(self, text: str, *, parse_special: bool = False, stop: Stop | None = None) -> list[int]:
         """Ids of ``text``; with ``parse_special`` the literal of a special token becomes its one id."""
         if not parse_special:
-            return self._ids(self._normalized(text))
+            return self._ids(self._normalized(text, stop), stop)
         ids: list[int] = []
-        for stretch, special_id in self._special.split(well_formed(text)):
+        for stretch, special_id in self._special.split(well_formed(text), stop):
             if special_id is None:
-                ids += self._ids(self._normalized(stretch))
+                ids += self._ids(self._normalized(stretch, stop), stop)
             else:
                 ids.append(special_id)
         return ids
@@ -146,27 +137,43 @@ class TiktokenTokenizer:
         """The tokens of ``text`` with their bytes and their spans in it."""
         return self._fallback.pieces(text, parse_special=parse_special)
 
-    def _normalized(self, text: str) -> str:
+    def _normalized(self, text: str, stop: Stop | None = None) -> str:
         text = well_formed(text)
-        return normalize(self._normalizer, text) if self._normalizer else text
+        return normalize(self._normalizer, text, stop=stop) if self._normalizer else text
 
-    def _ids(self, ordinary: str) -> list[int]:
-        ranks = self._ranks_of(ordinary)
-        return [rank + self._offset for rank in ranks] if self._offset else ranks
+    def _chunks(self, ordinary: str) -> Iterable[str]:
+        return chunks(ordinary) if self._cuttable and len(ordinary) > CHUNK else (ordinary,)
 
-    def _ranks_of(self, ordinary: str) -> list[int]:
+    def _count_chunk(self, chunk: str, stop: Stop | None) -> int:
+        ranks = self._ranks_of(chunk, stop)
+        if ranks is not None:
+            return len(ranks)
+        self._on_fallback(self.name, self._fallback.engine)
+        return self._fallback.count(chunk, stop=stop)
+
+    def _ids(self, ordinary: str, stop: Stop | None) -> list[int]:
+        ids: list[int] = []
+        for chunk in self._chunks(ordinary):
+            ranks = self._ranks_of(chunk, stop)
+            if ranks is None:
+                self._on_fallback(self.name, self._fallback.engine)
+                ids += self._fallback.encode(chunk, stop=stop)
+            else:
+                ids += [rank + self._offset for rank in ranks] if self._offset else ranks
+        return ids
+
+    def _ranks_of(self, chunk: str, stop: Stop | None) -> list[int] | None:
+        """Ranks of ``chunk``, or ``None`` where the library cannot take it."""
+        if stop is not None:
+            stop.check()
         try:
-            return self._encoding.encode(ordinary, disallowed_special=())
+            return self._encoding.encode(chunk, disallowed_special=())
         except Exception:
-            return self._ranks_by_fallback(ordinary)
+            return None
         except BaseException as error:
             if type(error).__name__ != "PanicException":  # a Rust panic derives from BaseException alone
                 raise
-            return self._ranks_by_fallback(ordinary)
-
-    def _ranks_by_fallback(self, ordinary: str) -> list[int]:
-        self._on_fallback(self.name, self._fallback.engine)
-        return [i - self._offset for i in self._fallback.encode(ordinary)]
+            return None
 
     def _bytes_of(self, token_id: int) -> bytes:
         literal = self._literals.get(token_id)

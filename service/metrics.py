@@ -28,6 +28,7 @@ class Metrics:
         GCCollector(registry=self.registry)
         self._http()
         self._counting()
+        self._prices()
 
     def _http(self) -> None:
         self._requests = Counter(
@@ -74,6 +75,29 @@ class Metrics:
             registry=self.registry,
         )
 
+    def _prices(self) -> None:
+        self.unknown_prices = Counter(
+            "weighbridge_unknown_prices", "Costs asked for whose price is unknown.", registry=self.registry
+        )
+        self._estimated = Counter(
+            "weighbridge_estimated_cost_nanodollars",
+            "Expected cost of what was estimated, in billionths of a dollar: money is an integer.",
+            ["model"],
+            registry=self.registry,
+        )
+        self._price_age = Gauge(
+            "weighbridge_price_book_age_seconds", "Time since the price data were last checked.", registry=self.registry
+        )
+        self._price_book = Gauge(
+            "weighbridge_price_book_info", "The price data in force.", ["source", "revision"], registry=self.registry
+        )
+        self._refreshes = Counter(
+            "weighbridge_price_refresh",
+            "Price refreshes, by outcome and reason.",
+            ["outcome", "reason"],
+            registry=self.registry,
+        )
+
     def request(self, route: str, method: str, status: int, seconds: float) -> None:
         """Record one answered request; ``route`` is a template, never a raw path."""
         requests, durations = self._request_children(route, method if method in METHODS else "other", str(status))
@@ -99,6 +123,20 @@ class Metrics:
     def loaded(self, tokenizer: str, family: str, engine: str) -> None:
         """Record a vocabulary that serves."""
         self._vocabularies.labels(tokenizer, family, engine).set(1)
+
+    def estimated(self, model: str, nanodollars: int) -> None:
+        """Record an expected cost; ``model`` is a catalog id."""
+        self._estimated.labels(model).inc(nanodollars)
+
+    def refreshed(self, outcome: str, reason: str) -> None:
+        """Record a price refresh: ``updated``, ``unchanged``, ``rejected`` or ``failed``, and the word for why."""
+        self._refreshes.labels(outcome, reason).inc()
+
+    def price_book(self, source: str, revision: str, age: Callable[[], float]) -> None:
+        """Show the price data in force in place of those before, and read their age at each scrape."""
+        self._price_book.clear()
+        self._price_book.labels(source, revision).set(1)
+        self._price_age.set_function(age)
 
     def watch_pool(self, depth: Callable[[], float]) -> None:
         """Read the pool's depth at each scrape."""

@@ -33,6 +33,9 @@ class Settings:
     deadline_seconds: float = 30.0
     body_timeout_seconds: float = 30.0
     drain_seconds: int = 30
+    prices_url: str = ""
+    prices_sha256: str = ""
+    prices_interval_seconds: int = 86_400
 
     @property
     def config_file(self) -> Path:
@@ -107,6 +110,10 @@ def _number(kind: type[int] | type[float], low: float, high: float) -> Callable[
     return read
 
 
+def _text(_variable: str, text: str) -> str:
+    return text
+
+
 def _names(_variable: str, text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
@@ -125,4 +132,7 @@ _READERS: Mapping[str, Callable[[str, str], Any]] = {
     "deadline_seconds": _number(float, 0.01, 3600),
     "body_timeout_seconds": _number(float, 0.01, 3600),
     "drain_seconds": _number(int, 0, 3600),
+    "prices_url": _text,
+    "prices_sha256": _text,
+    "prices_interval_seconds": _number(int, 3600, 31_536_000),
 }

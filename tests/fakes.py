@@ -32,7 +32,7 @@ class WordTokenizer:
     def fits(self, text: str, limit: int) -> bool:
         return self.count(text) <= limit
 
-    def encode(self, text: str, *, parse_special: bool = False) -> list[int]:
+    def encode(self, text: str, *, parse_special: bool = False, stop: Stop | None = None) -> list[int]:
         return [self.special_tokens.get(word, 0) if parse_special else 0 for word in text.split()]
 
     def decode(self, ids: Sequence[int]) -> str:

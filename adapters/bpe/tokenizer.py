@@ -97,18 +97,23 @@ class BpeTokenizer:
                 return False
         return True
 
-    def encode(self, text: str, *, parse_special: bool = False) -> list[int]:
+    def encode(self, text: str, *, parse_special: bool = False, stop: Stop | None = None) -> list[int]:
         """Ids of ``text``; with ``parse_special`` the literal of a special token becomes its one id.
 
         Literals are looked for before the text is normalized, and the text between them is normalized apart.
         """
         ids: list[int] = []
-        for stretch, special_id in self._stretches(well_formed(text), parse_special):
+        for stretch, special_id in self._stretches(well_formed(text), parse_special, stop):
             if special_id is not None:
                 ids.append(special_id)
                 continue
-            for piece in self._split(self._normalized(stretch)):
-                ids += self._ids(piece)
+            read = 0
+            for piece in self._split(self._normalized(stretch, stop)):
+                ids += self._ids(piece, stop)
+                read += len(piece)
+                if stop is not None and read >= _AT_ONCE:
+                    stop.check()
+                    read = 0
         return ids
 
     def decode(self, ids: Sequence[int]) -> str:
@@ -154,8 +159,8 @@ class BpeTokenizer:
                 reached += len(data) if data.isascii() else sum(byte & 0xC0 != 0x80 for byte in data)
                 yield token_id, data, *to_stretch.original(first, reached)
 
-    def _stretches(self, text: str, parse_special: bool) -> Iterator[tuple[str, int | None]]:
-        return self._special.split(text) if parse_special else iter([(text, None)])
+    def _stretches(self, text: str, parse_special: bool, stop: Stop | None = None) -> Iterator[tuple[str, int | None]]:
+        return self._special.split(text, stop) if parse_special else iter([(text, None)])
 
     def _normalized(self, text: str, stop: Stop | None = None) -> str:
         return normalize(self._normalizer, text, stop=stop) if self._normalizer else text
@@ -170,14 +175,14 @@ class BpeTokenizer:
             stop.check()
         return len(merge(piece.encode(), self._ranks, self._longest, stop))
 
-    def _ids(self, piece: str) -> list[int]:
+    def _ids(self, piece: str, stop: Stop | None = None) -> list[int]:
         data = piece.encode()
         rank = self._ranks.get(data)
         if rank is not None:
             return [rank + self._offset]
         ids = self._merged.get(piece)
         if ids is None:
-            ids = [rank + self._offset for rank in merge(data, self._ranks, self._longest)]
+            ids = [rank + self._offset for rank in merge(data, self._ranks, self._longest, stop)]
             if len(piece) <= _REMEMBERED_LENGTH and len(ids) <= _REMEMBERED_IDS:
                 if len(self._merged) >= _MOST_IDS:
                     self._merged.clear()

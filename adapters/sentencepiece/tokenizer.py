@@ -94,16 +94,18 @@ class SentencePieceTokenizer:
                 return True
         return self.count(text) <= limit
 
-    def encode(self, text: str, *, parse_special: bool = False) -> list[int]:
+    def encode(self, text: str, *, parse_special: bool = False, stop: Stop | None = None) -> list[int]:
         """Ids of ``text``; with ``parse_special`` the literal of a control symbol becomes its one id.
 
         The stretches between control symbols are texts of their own, each with the space that the model puts before a
         text, as in Mistral's reference implementation, which encodes every part of a chat by itself.
         """
+        if stop is not None:
+            stop.check()
         if not parse_special:
             return self._ids(text)
         ids: list[int] = []
-        for stretch, special_id in self._special.split(well_formed(text)):
+        for stretch, special_id in self._special.split(well_formed(text), stop):
             ids += self._ids(stretch) if special_id is None else [special_id]
         return ids
 
@@ -224,7 +226,9 @@ class SentencePieceTokenizer:
     def _require(self, ids: Iterable[int]) -> None:
         for id_ in ids:
             if not 0 <= id_ < self.vocab_size:
-                raise InvalidIds(f"{self.name} has no id {id_}. Its ids are 0 to {self.vocab_size - 1}.")
+                raise InvalidIds(
+                    f"An id is not in the vocabulary {self.name!r}: its ids are 0 to {self.vocab_size - 1}."
+                )
 
     def _length_bounds(self) -> tuple[int, int] | None:
         """(tokens added to a text, code points of the longest piece) where both hold for any text, else None."""

@@ -13,7 +13,17 @@ from adapters.port import TokenizerError
 from service.api import openapi
 from service.api.errors import PROBLEM_JSON, ApiError, Problem, as_problem
 from service.api.exchange import Exchange
-from service.api.routes import catalog, documentation, operations, weighing
+from service.api.pricing_schemas import (
+    CompareAnswer,
+    CompareRequest,
+    CostAnswer,
+    CostRequest,
+    EstimateAnswer,
+    EstimateBatchAnswer,
+    EstimateRequest,
+    PriceList,
+)
+from service.api.routes import catalog, costs, documentation, operations, weighing
 from service.api.schemas import (
     CountRequest,
     DetokenizeAnswer,
@@ -27,20 +37,39 @@ from service.api.schemas import (
 from service.api.services import Services
 from service.domain.counting import Count, CountBatch
 from service.domain.errors import DomainError
+from service.domain.notices import LiteralNotice
 
 _WIRE_TYPES = (
+    CompareAnswer,
+    CompareRequest,
+    CostAnswer,
+    CostRequest,
+    EstimateAnswer,
+    EstimateBatchAnswer,
+    EstimateRequest,
+    PriceList,
     Count,
     CountBatch,
     CountRequest,
     DetokenizeAnswer,
     DetokenizeRequest,
     Health,
+    LiteralNotice,
     ModelList,
     Problem,
     TokenizeAnswer,
     TokenizeRequest,
     TokenizerList,
 )
+
+
+STATIC_ROUTES = frozenset(
+    {
+        *("/v1/count", "/v1/tokenize", "/v1/detokenize", "/v1/estimate", "/v1/compare", "/v1/cost"),
+        *("/v1/models", "/v1/tokenizers", "/v1/prices", "/livez", "/readyz", "/metrics", "/openapi.json"),
+    }
+)
+"""Routes without parameters: their path is their template, whoever answers."""
 
 
 def build_api(services: Services) -> FastAPI:
@@ -53,7 +82,7 @@ def build_api(services: Services) -> FastAPI:
         docs_url=None,
         redoc_url=None,
     )
-    for group in (weighing, catalog, operations):
+    for group in (weighing, costs, catalog, operations):
         app.include_router(group.router(services))
     app.include_router(documentation.router())
     _answer_errors(app, services)

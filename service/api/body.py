@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from typing import NoReturn
+from collections.abc import Callable, Mapping
+from typing import NoReturn, Protocol
 
 import zstandard
 
+from adapters.port import Stop
 from service.api.errors import ApiError
 from service.api.exchange import App, Exchange, Receive, Scope, Send
 from service.api.pool import CountPool
@@ -15,7 +17,8 @@ from service.api.pool import CountPool
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 _CLOSE = {"connection": "close"}
 _ZSTD_WINDOW = 8 * 1024 * 1024
-_ZSTD_SLICE = 256  # four bytes can stand for a block of 128 KiB: at most 8 MiB come out before the limit is looked at
+_SLICE = 256  # of zstd four bytes can stand for a block of 128 KiB: 8 MiB come out before the limit is looked at
+_MOST_PARTS = 4096
 _DISCARD = 4
 """A body that is too large is read on and thrown away, up to so many times the limit: its sender sees the answer."""
 
@@ -39,40 +42,49 @@ class BodyLimit:
         await self._app(scope, receive, send)
 
     async def _read(self, exchange: Exchange, receive: Receive) -> bytes:
-        message = await receive()
-        body: bytes = message.get("body", b"")
-        if message.get("more_body") or len(body) > self._limit:
-            body = await self._read_on(receive, body, more=message.get("more_body", False))
+        body = await self._arrived(receive)
         encoding = exchange.headers.get(b"content-encoding", b"identity").strip().lower()
         if encoding == b"identity":
             return body
-        if encoding not in (b"gzip", b"zstd"):
+        if encoding not in _UNPACKERS:
             detail = "Send the body plain, or with Content-Encoding gzip or zstd."
             raise ApiError(415, "request_body_encoding_unsupported", detail, headers={"accept-encoding": "gzip, zstd"})
-        unpack = _gunzip if encoding == b"gzip" else _unzstd
-        return await self._pool.run(lambda _stop: unpack(body, self._limit))
+        return await self._pool.run(lambda stop: _UNPACKERS[encoding](body, self._limit, stop))
 
-    async def _read_on(self, receive: Receive, first: bytes, *, more: bool) -> bytes:
-        chunks, size = [first], len(first)
+    async def _arrived(self, receive: Receive) -> bytes:
         try:
             async with asyncio.timeout(self._timeout):
-                while more and size <= self._limit * _DISCARD:
-                    message = await receive()
-                    if message["type"] == "http.disconnect":
-                        raise ApiError(400, "invalid_json", "The connection was closed before the body was complete.")
-                    more = message.get("more_body", False)
-                    size += len(message.get("body", b""))
-                    if size <= self._limit:
-                        chunks.append(message.get("body", b""))
-                    else:
-                        chunks.clear()
+                message = await receive()
+                body: bytes = message.get("body", b"")
+                if message["type"] == "http.disconnect":
+                    _refuse_disconnect()
+                if message.get("more_body") or len(body) > self._limit:
+                    body = await self._read_on(receive, body, more=message.get("more_body", False))
+                return body
         except TimeoutError:
             detail = f"The body took longer than {self._timeout:g} s to arrive."
             raise ApiError(408, "request_body_timeout", detail, headers=_CLOSE) from None
+
+    async def _read_on(self, receive: Receive, first: bytes, *, more: bool) -> bytes:
+        chunks, size = [first], len(first)
+        while more and size <= self._limit * _DISCARD:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                _refuse_disconnect()
+            more = message.get("more_body", False)
+            size += len(message.get("body", b""))
+            if size <= self._limit:
+                chunks.append(message.get("body", b""))
+            else:
+                chunks.clear()
         if size > self._limit:
             detail = f"At most {self._limit} bytes are taken at once. Send the text in parts, or raise the limit."
             raise ApiError(413, "request_body_too_large", detail, headers=_CLOSE)
         return b"".join(chunks)
+
+
+def _refuse_disconnect() -> NoReturn:
+    raise ApiError(400, "invalid_json", "The connection was closed before the body was complete.")
 
 
 def json_body(exchange: Exchange) -> bytes:
@@ -83,45 +95,50 @@ def json_body(exchange: Exchange) -> bytes:
     return exchange.body
 
 
-def _gunzip(body: bytes, limit: int) -> bytes:
+def _gunzip(body: bytes, limit: int, stop: Stop) -> bytes:
     """Decompress all members of a gzip body, at most ``limit`` bytes."""
-    parts: list[bytes] = []
-    room = limit + 1
-    rest = body
-    try:
-        while rest and room > 0:
-            member = zlib.decompressobj(wbits=31)
-            part = member.decompress(rest, room)
-            room -= len(part)
-            parts.append(part)
-            if not member.eof and room > 0:
-                _refuse_encoding("gzip")
-            rest = member.unused_data
-    except zlib.error:
-        _refuse_encoding("gzip")
-    return _within(b"".join(parts), limit)
+    return _unpack(body, limit, stop, "gzip", lambda: zlib.decompressobj(wbits=31))
 
 
-def _unzstd(body: bytes, limit: int) -> bytes:
+def _unzstd(body: bytes, limit: int, stop: Stop) -> bytes:
     """Decompress all frames of a zstd body, at most ``limit`` bytes."""
-    decompressor = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
-    frame = decompressor.decompressobj()
-    parts: list[bytes] = []
+    return _unpack(body, limit, stop, "zstd", zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW).decompressobj)
+
+
+class _Part(Protocol):
+    """A gzip member or a zstd frame, decompressed piece by piece."""
+
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: bytes, /) -> bytes: ...
+
+
+def _unpack(body: bytes, limit: int, stop: Stop, name: str, begin: Callable[[], _Part]) -> bytes:
+    part, parts = begin(), 1
+    unpacked: list[bytes] = []
     size = 0
     try:
-        for start in range(0, len(body), _ZSTD_SLICE):
-            rest = body[start : start + _ZSTD_SLICE]
+        for start in range(0, len(body), _SLICE):
+            stop.check()
+            rest = body[start : start + _SLICE]
             while rest and size <= limit:
-                if frame.eof:
-                    frame = decompressor.decompressobj()
-                parts.append(frame.decompress(rest))
-                size += len(parts[-1])
-                rest = frame.unused_data if frame.eof else b""
-    except zstandard.ZstdError:
-        _refuse_encoding("zstd")
-    if not frame.eof and size <= limit:
-        _refuse_encoding("zstd")
-    return _within(b"".join(parts), limit)
+                if part.eof:
+                    part, parts = begin(), parts + 1
+                    if parts > _MOST_PARTS:
+                        _refuse_encoding(name)
+                unpacked.append(part.decompress(rest))
+                size += len(unpacked[-1])
+                rest = part.unused_data if part.eof else b""
+    except (zlib.error, zstandard.ZstdError):
+        _refuse_encoding(name)
+    if not part.eof and size <= limit:
+        _refuse_encoding(name)
+    return _within(b"".join(unpacked), limit)
+
+
+_UNPACKERS: Mapping[bytes, Callable[[bytes, int, Stop], bytes]] = {b"gzip": _gunzip, b"zstd": _unzstd}
 
 
 def _within(data: bytes, limit: int) -> bytes:

@@ -32,12 +32,15 @@ def decode(body: bytes, kind: type[T]) -> T:
     except msgspec.ValidationError as error:
         _strict_json(body)  # the first misfit ends msgspec's reading; what follows it may not even be JSON
         _refuse_shape(error, kind)
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
         value = _strict_json(body)
     try:
         return msgspec.convert(value, kind, strict=True)
     except msgspec.ValidationError as error:
         _refuse_shape(error, kind)
+    except UnicodeError:
+        detail = "A field's name, or the value of one with few choices, holds a lone surrogate."
+        raise ApiError(422, "invalid_request", detail) from None
 
 
 def _strict_json(body: bytes) -> Any:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import msgspec
 
 from adapters.port import DeadlineExceeded, InvalidIds, TokenizerError
-from service.domain.errors import InexactCount, NoTokenizer, UnknownModel, UnknownTokenizer
+from service.domain.errors import InconsistentUsage, InexactCount, NoTokenizer, UnknownModel, UnknownTokenizer
 
 PROBLEM_JSON = b"application/problem+json"
 
@@ -55,6 +55,7 @@ _TABLE: Mapping[type[Exception], _Row] = {
     UnknownTokenizer: _Row(422, "unknown_tokenizer"),
     NoTokenizer: _Row(422, "no_tokenizer"),
     InexactCount: _Row(422, "inexact"),
+    InconsistentUsage: _Row(422, "inconsistent_usage"),
     InvalidIds: _Row(422, "invalid_ids"),
     DeadlineExceeded: _Row(503, "deadline_exceeded", retry_after=1),
     TokenizerError: _Row(422, "text_not_countable"),
@@ -64,6 +65,7 @@ TITLES: Mapping[str, str] = {
     "bad_host": "The Host header is not one of this service's names",
     "bad_origin": "The Origin header belongs to another site",
     "deadline_exceeded": "The answer took longer than the deadline",
+    "inconsistent_usage": "The usage contradicts itself",
     "inexact": "An exact count was asked for and there is none",
     "internal_error": "The service failed",
     "invalid_ids": "An id is not in the vocabulary",

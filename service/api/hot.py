@@ -28,7 +28,6 @@ class HotRoutes:
             await self._app(scope, receive, send)
             return
         exchange = Exchange.of(scope)
-        exchange.route = scope["path"]
         if scope["method"] != "POST":
             detail = "This route takes POST."
             raise ApiError(405, "method_not_allowed", detail, headers={"allow": "POST"})

@@ -6,7 +6,7 @@ import re
 import sys
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -30,8 +30,11 @@ class RequestLog:
     query, a raw path or a key. An unforeseen error is logged by its class and places in the code, without its message.
     """
 
-    def __init__(self, app: App, metrics: Metrics, write: LogWriter, project: str = "default") -> None:
+    def __init__(
+        self, app: App, metrics: Metrics, write: LogWriter, *, routes: Collection[str] = (), project: str = "default"
+    ) -> None:
         self._app = app
+        self._routes = frozenset(routes)
         self._metrics = metrics
         self._write = write
         self._project = project
@@ -41,6 +44,8 @@ class RequestLog:
             await self._app(scope, receive, send)
             return
         exchange = Exchange(scope)
+        if scope["path"] in self._routes:
+            exchange.route = scope["path"]
         request_id = (b"x-request-id", exchange.request_id.encode())
 
         async def send_marked(message: Message) -> None:
@@ -104,6 +109,8 @@ class HostGuard:
         if scope["type"] == "http" and scope["path"] not in PROBES:
             headers = Exchange.of(scope).headers
             host = headers.get(b"host", b"").decode("latin-1").lower()
+            if sum(name == b"host" for name, _ in scope["headers"]) > 1:
+                raise ApiError(400, "bad_host", "Send one Host header.")
             if not _LOOPBACK.fullmatch(host):
                 detail = "Without keys the service answers to localhost, 127.0.0.1 and [::1] only."
                 raise ApiError(403, "bad_host", detail)

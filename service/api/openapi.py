@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from service.api.errors import Problem
+from service.domain.notices import LiteralNotice, Notice
 
 _REF = "#/components/schemas/{name}"
 
@@ -27,17 +28,22 @@ class Operation:
     example: str | None = None
     media_type: str = "application/json"
 
-    def options(self) -> dict[str, Any]:
-        """Keyword arguments for FastAPI's route decorators."""
+    def options(self, others: Mapping[int | str, dict[str, Any]] | None = None) -> dict[str, Any]:
+        """Keyword arguments for FastAPI's route decorators; ``others`` are answers of the same kind by status."""
         extra: dict[str, Any] = {}
         if self.request is not None:
             content: dict[str, Any] = {"schema": _reference(self.request)}
             if self.example:
                 content["examples"] = {"example": {"value": examples()[self.example]["request"]}}
             extra["requestBody"] = {"required": True, "content": {"application/json": content}}
-        return {"summary": self.summary, "responses": self._responses(), "openapi_extra": extra, "response_model": None}
+        return {
+            "summary": self.summary,
+            "responses": self._responses(others or {}),
+            "openapi_extra": extra,
+            "response_model": None,
+        }
 
-    def _responses(self) -> dict[int | str, dict[str, Any]]:
+    def _responses(self, others: Mapping[int | str, dict[str, Any]]) -> dict[int | str, dict[str, Any]]:
         schemas = [_reference(kind) for kind in self.answers]
         content: dict[str, Any] = {"schema": schemas[0] if len(schemas) == 1 else {"oneOf": schemas}} if schemas else {}
         if self.example:
@@ -45,6 +51,7 @@ class Operation:
         problem = {"application/problem+json": {"schema": _reference(Problem)}}
         return {
             200: {"description": "The answer.", "content": {self.media_type: content}},
+            **{status: answer | {"content": {self.media_type: content}} for status, answer in others.items()},
             "default": {"description": "A problem; `code` is stable.", "content": problem},
         }
 
@@ -59,8 +66,17 @@ def examples() -> Mapping[str, Mapping[str, Any]]:
 def complete(schema: dict[str, Any], types: Sequence[type]) -> dict[str, Any]:
     """Put the schemas of ``types``, and of what they refer to, into an OpenAPI document."""
     _, components = msgspec.json.schema_components(types, ref_template=_REF)
+    for component in components.values():
+        _widen_notices(component)
     schema.setdefault("components", {}).setdefault("schemas", {}).update(components)
     return schema
+
+
+def _widen_notices(component: dict[str, Any]) -> None:
+    """A list of notices may hold any kind of notice, which a list of a base class does not say."""
+    for declared in component.get("properties", {}).values():
+        if declared.get("items") == _reference(Notice):
+            declared["items"] = {"anyOf": [_reference(LiteralNotice), _reference(Notice)]}
 
 
 def _reference(kind: type) -> dict[str, str]:

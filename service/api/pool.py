@@ -49,9 +49,10 @@ class CountPool:
         except TimeoutError:
             raise DeadlineExceeded(f"Counting took longer than {self._deadline:g} s. Send less text at once.") from None
 
-    def close(self) -> None:
-        """Let running work end, drop what waits."""
+    def close(self) -> bool:
+        """Take no more work and drop what waits; whether work that cannot be interrupted still runs."""
         self._executor.shutdown(wait=False, cancel_futures=True)
+        return self._taken > 0
 
     def _leave(self, _future: Future[T]) -> None:
         with self._lock:

@@ -81,6 +81,7 @@ class TokenizeAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
     model: str | None
     provider: str | None
     tokenizer: TokenizerRef
+    accuracy: str
     tokens: int
     ids: Sequence[int]
     pieces: Sequence[WirePiece] | None = None
@@ -93,6 +94,7 @@ class DetokenizeAnswer(msgspec.Struct, frozen=True):
     model: str | None
     provider: str | None
     tokenizer: TokenizerRef
+    accuracy: str
     text: str
     bytes: str
 

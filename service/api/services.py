@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from adapters.port import Stop, TokenizerSpec
 from service.api.errors import ApiError
 from service.api.pool import CountPool
+from service.domain.catalog import Resolution
+from service.domain.compare import COMMON, ScriptOf
 from service.domain.counting import Scale, Weigher
 from service.domain.errors import UnknownModel
+from service.domain.framing import MessageFraming
+from service.domain.pricing import Pricer
 from service.metrics import Metrics
 from service.settings import Settings
 
@@ -32,6 +37,11 @@ class Services:
     metrics: Metrics
     pool: CountPool
     specs: Mapping[str, TokenizerSpec]
+    pricer: Pricer
+    framings: Sequence[MessageFraming] = ()
+    compared: Sequence[str] = ()
+    script_of: ScriptOf = lambda _character: COMMON
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
     absent: Sequence[TokenizerSpec] = ()
     version: str = ""
     lifecycle: Lifecycle = field(default_factory=Lifecycle)
@@ -44,8 +54,20 @@ class Services:
             if provider is not None:
                 raise ApiError(422, "invalid_request", "`provider` goes with `model` only.", path="provider")
             return self.weigher.scale_of_tokenizer(tokenizer)
+        return self.weigher.scale_of(self.resolve(model or "", provider))
+
+    def resolve(self, model: str, provider: str | None) -> Resolution:
+        """The model that a name means and that can be counted. Raises ``UnknownModel``, ``NoTokenizer``."""
         try:
-            return self.weigher.scale_of_model(model or "", provider)
+            return self.weigher.catalog.resolve(model, provider)
+        except UnknownModel:
+            self.metrics.unknown_models.inc()
+            raise
+
+    def find(self, model: str, provider: str | None) -> Resolution:
+        """As ``resolve``, also for a model of which only the price is known. Raises ``UnknownModel``."""
+        try:
+            return self.weigher.catalog.find(model, provider)
         except UnknownModel:
             self.metrics.unknown_models.inc()
             raise

@@ -21,7 +21,7 @@ from service.api.schemas import (
     WirePiece,
 )
 from service.api.services import Services
-from service.domain.counting import Count, CountBatch, Scale, count_text, count_texts, require_exact
+from service.domain.counting import Count, CountBatch, Scale, count_text, count_texts, require_exact, require_own
 
 _encode = msgspec.json.Encoder().encode
 _MAX_SAMPLED = 262_144
@@ -56,12 +56,13 @@ def tokenize(services: Services, body: bytes, stop: Stop | None) -> bytes:
             413, "text_too_long", f"At most {limit} bytes are taken at once. /v1/count takes more.", path="text"
         )
     scale = services.scale(request.model, request.provider, request.tokenizer)
+    require_own(scale)
     tokenizer = scale.tokenizer
     parse = request.special_tokens == "parse"
-    if stop:
-        stop.check()
     pieces = tokenizer.pieces(request.text, parse_special=parse) if request.pieces else None
-    ids = [p.id for p in pieces] if pieces is not None else tokenizer.encode(request.text, parse_special=parse)
+    ids = (
+        [p.id for p in pieces] if pieces is not None else tokenizer.encode(request.text, parse_special=parse, stop=stop)
+    )
     return _encode(
         TokenizeAnswer(
             **_header(scale),
@@ -77,6 +78,7 @@ def detokenize(services: Services, body: bytes, _stop: Stop | None) -> bytes:
     """``POST /v1/detokenize``."""
     request = decode(body, DetokenizeRequest)
     scale = services.scale(request.model, request.provider, request.tokenizer)
+    require_own(scale)
     return _encode(
         DetokenizeAnswer(
             **_header(scale),
@@ -93,7 +95,7 @@ def _record(services: Services, scale: Scale, item: Count) -> None:
 def _header(scale: Scale) -> dict[str, Any]:
     info = scale.info
     ref = TokenizerRef(info.name, info.family, info.engine, info.sha256)
-    return {"model": scale.model, "provider": scale.provider, "tokenizer": ref}
+    return {"model": scale.model, "provider": scale.provider, "tokenizer": ref, "accuracy": scale.accuracy.value}
 
 
 def _wire(piece: Piece) -> WirePiece:

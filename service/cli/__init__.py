@@ -11,6 +11,10 @@ _COMMANDS = {
     "count": ("service.cli.counting", "Count the tokens of files or standard input."),
     "tokenize": ("service.cli.counting", "Show the token ids or the pieces of a text."),
     "models": ("service.cli.models", "List the models, their tokenizers and accuracy."),
+    "estimate": ("service.cli.estimating", "Estimate what a call will cost before it is made."),
+    "compare": ("service.cli.comparing", "Weigh texts for many models side by side."),
+    "cost": ("service.cli.costing", "Print what a call of known usage costs."),
+    "prices": ("service.cli.prices", "List, import and compare prices."),
     "vocab": ("service.cli.vocab", "List, verify and add vocabularies."),
     "train": ("service.cli.train", "Train a byte-pair encoding on text."),
     "serve": ("service.cli.serve", "Run the HTTP service."),
@@ -20,9 +24,9 @@ _COMMANDS = {
 @click.group(cls=LazyGroup, lazy=_COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="weighbridge", message="%(prog)s %(version)s")
 def cli() -> None:
-    """Weigh prompts: count tokens for every model, offline and exact.
+    """Weigh prompts: count tokens and cost for every model, offline and exact.
 
-    Exit codes: 0 done; 1 the answer is no (a limit is exceeded, a vocabulary is damaged or cannot be fetched);
+    Exit codes: 0 done; 1 the answer is no (a limit is exceeded, a price is unknown, a vocabulary is damaged);
     2 the command line or the input is wrong. Results go to standard output, notes and errors to standard error.
     Tables become tab-separated lines when the output is no terminal.
     """

@@ -9,8 +9,9 @@ import hashlib
 import lzma
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 from typing import Any, cast, get_args
 
@@ -18,6 +19,8 @@ import regex
 
 from adapters.port import Family, TokenizerSpec
 from service.configfile.document import Document, Row
+from service.configfile.prices import SECTIONS as PRICE_SECTIONS
+from service.configfile.prices import PriceFile, provider_ids, read_prices
 from service.domain.catalog import Accuracy, Catalog, Estimator, Kind, ModelSpec, clashes, merge
 from service.domain.errors import InvalidConfig
 from service.domain.resolution import LONGEST_NAME, Host, normalised
@@ -32,21 +35,23 @@ _MODEL = (
 )
 _HOST = (
     *("id", "names", "prefixes", "marks", "vendors", "drop_prefixes", "drop_suffixes", "aliases", "regions"),
-    "price_provider",
+    *("neutral", "makers", "price_provider"),
 )
 _SHARED = ("provider", "tokenizer", "accuracy", "reasons", "estimator", "bounds", "kind", "source", "checked")
 _NORMALIZERS = ("", "NFC", "NFKC")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+_MOST_ID = 2**31 - 1
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """What one file says: tokenizers and models, in the file's order, and estimators by name."""
+    """What one file says: tokenizers, models and prices, in the file's order, and estimators by name."""
 
     tokenizers: tuple[TokenizerSpec, ...] = ()
     models: tuple[ModelSpec, ...] = ()
     estimators: Mapping[str, Estimator] = field(default_factory=dict)
+    prices: PriceFile = field(default_factory=PriceFile)
 
 
 def read_config(
@@ -65,10 +70,27 @@ def read_config(
         if required:
             raise InvalidConfig(path, 0, "The configuration file does not exist.")
         return Config()
-    document = Document(path, ("tokenizer", "estimator", "model"))
+    document = Document(path, ("tokenizer", "estimator", "model", *PRICE_SECTIONS))
     tokenizers = _unique(document, "tokenizer", [_tokenizer(row, patterns) for row in document.rows("tokenizer")])
     known = None if vocabularies is None else {*vocabularies, *(spec.name for spec in tokenizers)}
-    return _config(document, tokenizers, _shipped_estimators() if document.values.get("model") else {}, known)
+    config = _config(document, tokenizers, _shipped_estimators() if document.values.get("model") else {}, known)
+    if not any(document.values.get(section) for section in PRICE_SECTIONS):
+        return config
+    providers = provider_ids(shipped_hosts(), (model.provider for model in config.models))
+    return replace(config, prices=read_prices(document, providers))
+
+
+@cache
+def shipped_prices(data: Path = DATA) -> tuple[PriceFile, ...]:
+    """What the package itself says of prices, over the price list: one part for each file. Raises ``InvalidConfig``."""
+    providers = provider_ids(shipped_hosts(data))
+    documents = (Document(path, (*PRICE_SECTIONS, "canary")) for path in sorted((data / "prices").glob("*.toml")))
+    return tuple(read_prices(document, providers, sourced=True) for document in documents)
+
+
+def shipped_hosts(data: Path = DATA) -> list[Host]:
+    """The vendors and sellers that the package knows."""
+    return [_host(row) for row in Document(data / "hosts.toml", ("host",)).rows("host")]
 
 
 def load_catalog(config: Config | None = None, data: Path = DATA) -> Catalog:
@@ -79,8 +101,7 @@ def load_catalog(config: Config | None = None, data: Path = DATA) -> Catalog:
         models += _config(Document(path, ("estimator", "model")), (), estimators, None).models
     for provider, name in clashes(models):
         raise InvalidConfig(data / "models", 0, f"{provider}/{name} is claimed by two models.")
-    hosts = [_host(row) for row in Document(data / "hosts.toml", ("host",)).rows("host")]
-    return Catalog(merge(models, config.models if config else ()), hosts)
+    return Catalog(merge(models, config.models if config else ()), shipped_hosts(data))
 
 
 def _shipped_estimators(data: Path = DATA) -> dict[str, Estimator]:
@@ -189,7 +210,9 @@ def _host(row: Row) -> Host:
         vendors=row.texts("vendors"),
         drop_prefixes=(*row.texts("drop_prefixes"), *row.texts("regions"), *marks),
         drop_suffixes=row.texts("drop_suffixes"),
+        neutral=row.texts("neutral"),
         aliases=row.pairs("aliases", str),
+        makers=row.pairs("makers", str),
         price_provider=row.text("price_provider", ""),
     )
 
@@ -204,8 +227,10 @@ def _tokenizer(row: Row, patterns: Mapping[str, str]) -> TokenizerSpec:
     if not path.is_file():
         row.refuse(f"The file {path} does not exist.", "file")
     special = row.pairs("special", int)
-    if any(i < 0 for i in special.values()) or len(set(special.values())) < len(special):
-        row.refuse("'special' gives each literal an id of its own, at least 0.", "special")
+    if any(not 0 <= i <= _MOST_ID for i in special.values()) or len(set(special.values())) < len(special):
+        row.refuse(f"'special' gives each literal an id of its own, from 0 to {_MOST_ID}.", "special")
+    if "" in special:
+        row.refuse("A literal in 'special' is empty: it would stand everywhere.", "special")
     return TokenizerSpec(
         name=name,
         family=family,

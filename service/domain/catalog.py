@@ -20,6 +20,8 @@ Kind = Literal["chat", "embedding", "completion"]
 _LAG = 12  # periods 1, 2, 3, 4, 6 and 12 all repeat at this distance
 _SAME = re.compile(rb"\0{8,}")
 _FOUR_BYTE_STARTS = b"\xf0\xf1\xf2\xf3\xf4"
+_CONTROLS = bytes({*range(0x20), 0x7F} - set(b"\t\n"))
+_PRIVATE_USE = re.compile(rb"\xee[\x80-\xbf]{2}|\xef[\x80-\xa3][\x80-\xbf]")
 _BLANKS = b" \t\n\r\x0b\x0c"
 _CAPITALS = re.compile(rb"[A-Z]{2,}")
 _DEAREST_EMOJI = 2  # a stand-in may hold an emoji as one token where the vendor spends three
@@ -53,8 +55,9 @@ class Estimator:
 
     ``factor`` is typical of English and code; ``low`` and ``high`` held for every text measured (see ``source``), with
     ``slack`` tokens to spare on either side, which is what short texts need. With ``repeats``, what no factor can hold
-    is added to the bounds from the text itself: stretches that repeat, which vocabularies merge very differently, and
-    emoji. ``capitals`` is what each further letter of a word in capitals may cost, for vocabularies that lack them.
+    is added to the bounds from the text itself: stretches that repeat, which vocabularies merge very differently,
+    emoji, and characters that a vendor may drop. ``capitals`` is what each further letter of a word in capitals may
+    cost, for vocabularies that lack them.
     """
 
     tokenizer: str
@@ -72,7 +75,8 @@ class Estimator:
         if not count:
             return 0, 0, 0
         blank, solid, emoji = _unsettled(text) if self.repeats else (0, 0, 0)
-        low = max(0, math.floor(count * self.low) - self.slack - blank - solid)
+        seen = max(0, count - (_vanishing(text) if self.repeats else 0))
+        low = max(0, math.floor(seen * self.low) - self.slack - blank - solid)
         high = math.ceil(count * self.high + self.capitals * self._shouted(text))
         high += self.slack + solid + _DEAREST_EMOJI * emoji
         tokens = int((count * self.factor).to_integral_value(ROUND_HALF_EVEN))
@@ -83,6 +87,14 @@ class Estimator:
         if not self.capitals:
             return 0
         return sum(len(word) - 1 for word in _CAPITALS.findall(well_formed(text).encode()))
+
+
+def _vanishing(text: str) -> int:
+    """Tokens that a stand-in may spend on characters which a vendor may drop: control and private-use characters."""
+    data = well_formed(text).encode()
+    controls = len(data) - len(data.translate(None, _CONTROLS))
+    private = 0 if text.isascii() else len(_PRIVATE_USE.findall(data))
+    return controls + 3 * private
 
 
 def _unsettled(text: str) -> tuple[int, int, int]:
@@ -144,11 +156,19 @@ class Resolution:
 
 
 class Catalog:
-    """All models by name. A lookup never guesses: it gives one model, or says that there is none."""
+    """All models by name. A lookup never guesses: it gives one model, or says that there is none.
 
-    def __init__(self, models: Sequence[ModelSpec], hosts: Sequence[Host] = ()) -> None:
+    ``priced`` are models of which only the price is known: they answer to what no other model answers to, and where a
+    seller has them, only together with the seller's name.
+    """
+
+    def __init__(
+        self, models: Sequence[ModelSpec], hosts: Sequence[Host] = (), priced: Sequence[ModelSpec] = ()
+    ) -> None:
         self.models = tuple(models)
-        makers = [Host(name, prefixes=(f"{name}/",)) for name in dict.fromkeys(model.provider for model in models)]
+        self.priced = tuple(priced)
+        providers = dict.fromkeys(model.provider for model in (*models, *priced))
+        makers = [Host(name, prefixes=(f"{name}/",)) for name in providers]
         known = {host.id for host in hosts}
         self.hosts: Mapping[str, Host] = MappingProxyType(
             {host.id: host for host in (*hosts, *(host for host in makers if host.id not in known))}
@@ -159,21 +179,31 @@ class Catalog:
         self._longest_prefix = max((len(text) for text in (*self._prefixes, *self._marks)), default=0)
         self._own: dict[str, dict[str, Resolution]] = {}
         self._bare: dict[str, Resolution] = {}
-        self._index()
-        self._nearest = Nearest(dict.fromkeys(model.id for model in self.models))
+        self._index(self.models)
+        # A bare name means the vendor; a seller's own row answers only where no vendor has the name.
+        for provider in sorted(self._own, key=self._sells):
+            for name, resolution in self._own[provider].items():
+                self._bare.setdefault(name, resolution)
+        self._index(self.priced)
+        for model in self.priced:
+            if not self._sells(model.provider):
+                for name in (model.id, *model.aliases):
+                    if "/" not in name:  # that is a seller's prefix
+                        self._bare.setdefault(name, self._own[model.provider][name])
+        self._nearest = Nearest(name for name, found in self._bare.items() if found.rule is Rule.EXACT)
 
-    def _index(self) -> None:
-        for model in self.models:
+    def _sells(self, provider: str) -> bool:
+        """Whether ``provider`` sells other vendors' models."""
+        return bool(self.hosts[provider].vendors)
+
+    def _index(self, models: Iterable[ModelSpec]) -> None:
+        for model in models:
             own = self._own.setdefault(model.provider, {})
-            own[model.id] = Resolution(model, model.provider, Rule.EXACT, model.id)
-        for model in self.models:
+            own.setdefault(model.id, Resolution(model, model.provider, Rule.EXACT, model.id))
+        for model in models:
             own = self._own[model.provider]
             for alias in model.aliases:
                 own.setdefault(alias, Resolution(model, model.provider, Rule.ALIAS, alias))
-        # A bare name means the vendor; a seller's own row answers only where no vendor has the name.
-        for provider in sorted(self._own, key=lambda provider: bool(self.hosts[provider].vendors)):
-            for name, resolution in self._own[provider].items():
-                self._bare.setdefault(name, resolution)
 
     def resolve(self, name: str, provider: str | None = None) -> Resolution:
         """The model that ``name`` means and can be counted. Raises ``UnknownModel`` or ``NoTokenizer``."""
@@ -185,18 +215,32 @@ class Catalog:
 
     def find(self, name: str, provider: str | None = None) -> Resolution:
         """As ``resolve``, also for a model of which only the price is known. Raises ``UnknownModel``."""
+        found = self.known(name, provider)
+        if found is None:
+            raise UnknownModel(self._nearest.search(self._select(normalised(name), provider)[1]))
+        return found
+
+    def known(self, name: str, provider: str | None = None) -> Resolution | None:
+        """As ``find``, with None for a model that nobody knows. Raises ``UnknownProvider``."""
         if provider is None:
             known = self._bare.get(name)
             if known is not None:
                 return known
         text = normalised(name)
         host, rest = self._select(text, provider)
+        whole = None if host is None or rest == text else self._own.get(host.id, {}).get(text)
+        if whole is not None and provider is not None:
+            return whole  # an own id that begins as the prefix does
         for form in (rest,) if host is None else host.forms(rest):
             found = self._match(form, host)
+            if found is not None and host is not None and not host.allows(text, form, found.model.provider):
+                return whole
             if found is not None:
                 seller = found.model.provider if host is None else host.id
                 return Resolution(found.model, seller, found.rule, rest)
-        raise UnknownModel(self._nearest.search(rest))
+        if whole is None and host is not None and provider is None and rest.startswith(host.prefixes):
+            return self.known(rest, host.id)  # a seller whose own ids begin as its prefix does
+        return whole
 
     def _select(self, text: str, provider: str | None) -> tuple[Host | None, str]:
         """The provider asked for, None for "the vendor, whoever it is", and the name without the provider's prefix."""

@@ -9,26 +9,7 @@ from adapters.port import Stop, Tokenizer, well_formed
 from service.domain.catalog import Accuracy, Catalog, Estimator, ModelSpec, Resolution
 from service.domain.errors import InexactCount, NoTokenizer, UnknownTokenizer
 from service.domain.literals import LiteralScanner
-
-
-@dataclass(frozen=True, slots=True)
-class Notice:
-    """Something a caller should know of an answer; ``path`` names the part of the request it is about."""
-
-    code: str
-    message: str
-    path: str
-
-
-@dataclass(frozen=True, slots=True)
-class LiteralNotice(Notice):
-    """A special-token literal in a text: ``offset`` is its first place, in code points of the text as sent."""
-
-    offset: int
-    occurrences: int
-
-
-NO_NOTICES: tuple[Notice, ...] = ()
+from service.domain.notices import NO_NOTICES, LiteralNotice, Notice
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +70,11 @@ class CountBatch:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """What a text is weighed with: a tokenizer, and how its count becomes the model's count."""
+    """What a text is weighed with: a tokenizer, and how its count becomes the model's count.
+
+    With ``stand_in`` the tokenizer is not the model's own: its ids and special tokens mean nothing to the model, whose
+    own vocabulary, if it has a public one, is ``wanted``.
+    """
 
     tokenizer: Tokenizer
     info: TokenizerInfo
@@ -97,6 +82,8 @@ class Scale:
     accuracy: Accuracy
     reasons: tuple[str, ...] = ()
     estimator: Estimator | None = None
+    stand_in: bool = False
+    wanted: str | None = None
     notices: tuple[Notice, ...] = ()
     model: str | None = None
     provider: str | None = None
@@ -124,7 +111,10 @@ class Weigher:
 
     def scale_of_model(self, model: str, provider: str | None = None) -> Scale:
         """The scale of a model. Raises ``UnknownModel``, ``NoTokenizer``."""
-        found = self.catalog.resolve(model, provider)
+        return self.scale_of(self.catalog.resolve(model, provider))
+
+    def scale_of(self, found: Resolution) -> Scale:
+        """The scale of a model that was resolved. Raises ``NoTokenizer``."""
         key = (found.model.provider, found.model.id, found.provider, found.rule)
         scale = self._by_model.get(key)
         if scale is None:
@@ -150,7 +140,9 @@ class Weigher:
             accuracy,
             reasons,
             estimator,
-            notices,
+            stand_in=own is None,
+            wanted=spec.tokenizer,
+            notices=notices,
             model=spec.id,
             provider=found.provider,
             rule=found.rule,
@@ -175,7 +167,11 @@ class Weigher:
 def count_text(
     scale: Scale, text: str, *, path: str = "text", parse_special: bool = False, stop: Stop | None = None
 ) -> Count:
-    """Count ``text`` on ``scale``; with ``parse_special`` a special token's literal is the one token it names."""
+    """Count ``text`` on ``scale``; with ``parse_special`` a special token's literal is the one token it names.
+
+    A stand-in's special tokens are not the model's, so on a stand-in all is ordinary text.
+    """
+    parse_special = parse_special and not scale.stand_in
     notices = scale.notices
     try:
         utf8_bytes = len(text) if text.isascii() else len(text.encode())
@@ -185,10 +181,10 @@ def count_text(
         utf8_bytes = len(ordinary.encode())
         notices += (Notice("lone_surrogate", "A surrogate that is half a character was replaced by U+FFFD.", path),)
     if parse_special:
-        counted = len(scale.tokenizer.encode(ordinary, parse_special=True))
+        counted = len(scale.tokenizer.encode(ordinary, parse_special=True, stop=stop))
     else:
         counted = scale.tokenizer.count(ordinary, stop=stop)
-    notices += _literal_notices(scale, text, path, parse_special=parse_special)
+    notices += _literal_notices(scale, text, path, parse_special=parse_special, stop=stop)
     tokens, low, high = scale.estimator.bounds(counted, ordinary) if scale.estimator else (counted, counted, counted)
     characters = len(text)
     return Count(
@@ -227,14 +223,22 @@ def count_texts(
     )
 
 
+def require_own(scale: Scale) -> None:
+    """Raise ``NoTokenizer`` where ids would be a stand-in's: they mean nothing to the model."""
+    if scale.stand_in:
+        raise NoTokenizer(scale.wanted)
+
+
 def require_exact(scale: Scale) -> None:
     """Raise ``InexactCount`` unless counts on ``scale`` are the vendor's own."""
     if scale.accuracy is not Accuracy.EXACT:
         raise InexactCount(scale.accuracy.value, scale.reasons)
 
 
-def _literal_notices(scale: Scale, text: str, path: str, *, parse_special: bool) -> tuple[Notice, ...]:
-    hits = scale.scanner.scan(text)
+def _literal_notices(
+    scale: Scale, text: str, path: str, *, parse_special: bool, stop: Stop | None
+) -> tuple[Notice, ...]:
+    hits = scale.scanner.scan(text, stop)
     if not hits:
         return ()
     own, matched = scale.tokenizer.special_tokens, scale.tokenizer.always_matched

@@ -63,6 +63,16 @@ class NoTokenizer(DomainError):
         super().__init__(f"The model is known, but there is no tokenizer for it: {advice}")
 
 
+class InconsistentUsage(DomainError):
+    """A usage contradicts itself: a part is negative or larger than its whole. ``problem`` names both."""
+
+    code: ClassVar[str] = "inconsistent_usage"
+
+    def __init__(self, problem: str) -> None:
+        self.problem = problem
+        super().__init__(f"The usage contradicts itself: {problem}. Counts are inclusive: a whole holds its parts.")
+
+
 class InexactCount(DomainError):
     """An exact count was asked for, and the model's is only ``accuracy``, for ``reasons``."""
 

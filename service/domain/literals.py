@@ -8,8 +8,11 @@ chat format that is shipped; other formats' marks that look like HTML (``<s>``) 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+
+from adapters.port import Stop
+from adapters.special import LiteralFinder
 
 CONTROL_MARK = re.compile(r"<[|｜][^<>|｜\s]{1,64}[|｜]>")
 """The shape of a control mark."""
@@ -25,32 +28,20 @@ class Literal:
 
 
 class LiteralScanner:
-    """Finds special-token literals in text; a text without any costs two substring searches."""
+    """Finds special-token literals in text; a text without the beginning of one costs a few substring searches."""
 
-    __slots__ = ("_html_like", "_marks", "_starts")
+    __slots__ = ("_finder",)
 
     def __init__(self, special_tokens: Iterable[str], marks: Iterable[str]) -> None:
-        own = set(special_tokens)
-        self._marks = frozenset(m for m in own.union(marks) if CONTROL_MARK.fullmatch(m))
-        others = sorted((literal for literal in own - self._marks if literal), key=len, reverse=True)
-        self._html_like = re.compile("|".join(map(re.escape, others))) if others else None
-        self._starts = tuple({literal[0] for literal in others})
+        self._finder = LiteralFinder({*special_tokens, *marks})
 
-    def scan(self, text: str) -> list[Literal]:
+    def scan(self, text: str, stop: Stop | None = None) -> list[Literal]:
         """Every distinct literal in ``text``, in the order of its first occurrence."""
         found: dict[str, list[int]] = {}
-        for literal, offset in self._occurrences(text):
-            found.setdefault(literal, []).append(offset)
-        return sorted((Literal(k, v[0], len(v)) for k, v in found.items()), key=lambda hit: hit.offset)
-
-    def _occurrences(self, text: str) -> Iterator[tuple[str, int]]:
-        if "<|" in text or "<｜" in text:
-            for match in CONTROL_MARK.finditer(text):
-                if match.group() in self._marks:
-                    yield match.group(), match.start()
-        if self._html_like and any(start in text for start in self._starts):
-            for match in self._html_like.finditer(text):
-                yield match.group(), match.start()
+        for offset, literal in self._finder.find_all(text, stop):
+            seen = found.setdefault(literal, [offset, 0])
+            seen[1] += 1
+        return [Literal(literal, offset, occurrences) for literal, (offset, occurrences) in found.items()]
 
 
 def control_marks(special_tokens: Iterable[Mapping[str, int]], chat_marks: Iterable[str]) -> frozenset[str]:

@@ -18,6 +18,7 @@ from service.domain.errors import UnknownModel
 LONGEST_NAME = 512
 _LONGEST_COMPARED = 200
 _ALIKE = 0.5
+_FIRST_YEAR, _LAST_YEAR = 2019, 2039  # of dates in model names; anything else that looks like one is a number
 _NO_ALIASES: Mapping[str, str] = MappingProxyType({})
 
 
@@ -37,8 +38,10 @@ class Host:
     ``prefixes`` select the provider and are cut off (``azure/``); ``marks`` select it and stay (``anthropic.``), since
     the seller's own ids begin with them. ``names`` are other spellings of ``id`` in a ``provider`` field. ``vendors``
     are the vendors sold, ``"*"`` for all; none means that the provider sells its own models only. ``drop_prefixes`` and
-    ``drop_suffixes`` are what the seller adds to a vendor's id, ``aliases`` maps the seller's ids to vendors' ids.
-    ``price_provider`` is the provider's id in the price data, where that is another one.
+    ``drop_suffixes`` are what the seller adds to a vendor's id, and ``neutral`` those of them that change no price;
+    ``aliases`` maps the seller's ids to vendors' ids. ``makers`` says which vendor a mark or a prefix names
+    (``anthropic.``): under it stand that vendor's models alone. ``price_provider`` is the provider's id in the price
+    data, where that is another one.
     """
 
     id: str
@@ -48,30 +51,49 @@ class Host:
     marks: tuple[str, ...] = ()
     drop_prefixes: tuple[str, ...] = ()
     drop_suffixes: tuple[str, ...] = ()
+    neutral: tuple[str, ...] = ()
     aliases: Mapping[str, str] = field(default_factory=lambda: _NO_ALIASES)
+    makers: Mapping[str, str] = field(default_factory=lambda: _NO_ALIASES)
     price_provider: str = ""
 
     def serves(self, vendor: str) -> bool:
         """Whether a model of ``vendor`` can be bought here."""
         return vendor == self.id or vendor in self.vendors or "*" in self.vendors
 
-    def forms(self, name: str) -> Iterator[str]:
-        """``name``, then what is left of it as the seller's additions come off, longest first."""
+    def allows(self, name: str, form: str, vendor: str) -> bool:
+        """Whether what stands before ``form`` in ``name`` names no maker but ``vendor``, and nothing twice."""
+        before = "/" + name[: name.rfind(form)].replace(".", "/")
+        stated = {maker for mark, maker in self.makers.items() if "/" + mark.replace(".", "/") in before}
+        parts = before.split("/")[1:-1]
+        return stated <= {vendor} and len(parts) == len(set(parts))
+
+    def forms(self, name: str, *, neutral: bool = False) -> Iterator[str]:
+        """``name``, then what is left of it as the seller's additions come off, longest first.
+
+        With ``neutral`` only those come off that change no price; where another one stands, the rest stays as it is.
+        """
         yield name
         for _ in range(3):  # a route, a region and a vendor
             if not name.startswith(self.drop_prefixes):
                 break
-            name = name[max(len(prefix) for prefix in self.drop_prefixes if name.startswith(prefix)) :]
+            prefix = max((prefix for prefix in self.drop_prefixes if name.startswith(prefix)), key=len)
+            if neutral and prefix not in self.neutral:
+                break
+            name = name[len(prefix) :]
             yield name
         if name.endswith(self.drop_suffixes):
-            yield name[: -max(len(suffix) for suffix in self.drop_suffixes if name.endswith(suffix))]
+            suffix = max((suffix for suffix in self.drop_suffixes if name.endswith(suffix)), key=len)
+            if not neutral or suffix in self.neutral:
+                yield name[: -len(suffix)]
 
 
 def normalised(name: str) -> str:
     """``name`` in lower case without outer blanks, inner ones as hyphens. Raises ``UnknownModel`` if far too long."""
     if len(name) > LONGEST_NAME:
         raise UnknownModel
-    return "/".join("-".join(part.split()) for part in name.lower().split("/"))
+    if name.isascii():  # of other letters some are lower-cased into ASCII, such as the Kelvin sign
+        name = name.lower()
+    return "/".join("-".join(part.split()) for part in name.split("/"))
 
 
 def undated(name: str) -> str | None:
@@ -87,10 +109,10 @@ def _is_date(text: str) -> bool:
     if not text.replace("-", "").isdigit():
         return False  # fromisoformat also reads week dates, which no vendor writes
     try:
-        date.fromisoformat(text)
+        year = date.fromisoformat(text).year
     except ValueError:
         return False
-    return True
+    return _FIRST_YEAR <= year <= _LAST_YEAR
 
 
 def fine_tuned_base(name: str) -> str | None:

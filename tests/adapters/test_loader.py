@@ -16,6 +16,7 @@ from adapters.manifest import read_manifest
 from adapters.port import (
     Family,
     KnownAnswer,
+    TokenizerError,
     TokenizerSpec,
     UnknownVocabulary,
     VocabularyDamaged,
@@ -109,6 +110,35 @@ def test_the_python_engine_serves_when_it_is_chosen():
     tokenizer = Vocabularies({"r50k_base": R50K}, LoaderOptions(engine="python")).load("r50k_base")
     assert tokenizer.engine == "python"
     assert tokenizer.encode("“wrote jack a letter”") == [447, 250, 42910, 14509, 257, 3850, 447, 251]  # case C14
+
+
+def _own(tmp_path: Path, **changes: object) -> TokenizerSpec:
+    ranks = lzma.decompress(R50K.path.read_bytes())
+    path = tmp_path / "own.tiktoken"
+    path.write_bytes(ranks)
+    digest = hashlib.sha256(ranks).hexdigest()
+    spec = TokenizerSpec(name="own", family=Family.TIKTOKEN, path=path, sha256=digest, pattern=R50K.pattern)
+    return dataclasses.replace(spec, **changes)
+
+
+def test_a_pattern_that_leaves_text_out_is_refused(tmp_path):
+    with pytest.raises(VocabularyDamaged, match="leaves some text out"):
+        Vocabularies({"own": _own(tmp_path, pattern="[a-z]+")}).load("own")
+
+
+def test_a_special_token_with_the_id_of_ordinary_text_is_refused(tmp_path):
+    with pytest.raises(VocabularyDamaged, match=r"<\|x\|>"):
+        Vocabularies({"own": _own(tmp_path, special={"<|x|>": 5})}).load("own")
+    assert Vocabularies({"own": _own(tmp_path, special={"<|x|>": 60_000})}).load("own").vocab_size == 60_001
+
+
+def test_an_error_while_loading_names_the_vocabulary(tmp_path):
+    path = tmp_path / "own.tiktoken"
+    path.write_bytes(b"")
+    spec = _own(tmp_path, path=path, sha256=hashlib.sha256(b"").hexdigest())
+    path.write_bytes(b"")
+    with pytest.raises(TokenizerError, match="'own'"):
+        Vocabularies({"own": spec}).load("own")
 
 
 def test_threads_that_ask_at_once_get_one_tokenizer():

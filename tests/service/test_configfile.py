@@ -224,7 +224,7 @@ def test_a_tokenizer_that_nobody_registered_is_refused_with_those_there_are(fold
         ('pattern = "words"', 'pattern = "words"\nnormalizer = "NFD"', "'', 'NFC', 'NFKC'"),
         ('pattern = "words"', 'pattern = "words"\nspecial = {"<a>" = "1"}', "table of int values"),
         ('pattern = "words"', 'pattern = "words"\nspecial = {"<a>" = 1, "<b>" = 1}', "an id of its own"),
-        ('pattern = "words"', 'pattern = "words"\nspecial = {"<a>" = -1}', "at least 0"),
+        ('pattern = "words"', 'pattern = "words"\nspecial = {"<a>" = -1}', "from 0 to"),
         ('family = "tiktoken"', 'family = "sentencepiece"', "brings its own pattern"),
         ('pattern = "words"', 'patern = "words"', "Unknown key 'patern'"),
     ],

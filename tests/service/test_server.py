@@ -181,3 +181,52 @@ def test_many_clients_at_once_get_their_own_answers(serve):
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+def test_a_body_full_of_beginnings_of_special_tokens_holds_up_nobody(serve):
+    server = serve()
+    with ThreadPoolExecutor(1) as sender:
+        answer = sender.submit(_post, server.url, {"tokenizer": "tekken", "text": "<" * 8_000_000})
+        probes = 0
+        while not answer.done():
+            assert httpx.get(f"{server.url}/livez", timeout=5).status_code == 200
+            probes += 1
+            time.sleep(0.02)
+    assert answer.result().status_code == 200
+    assert probes > 3
+
+
+def test_work_past_its_deadline_ends_and_frees_its_place(serve):
+    server = serve(deadline_seconds="1", workers="1", queue_limit="0", vocabularies="o200k_base,cl100k_base")
+    late = _post(server.url, {"model": "gpt-4o", "text": " " * 4_000_000 + "x"})
+    assert (late.status_code, late.json()["code"]) == (503, "deadline_exceeded")
+    for _ in range(200):
+        if b"weighbridge_pool_depth 0.0" in httpx.get(f"{server.url}/metrics", timeout=30).content:
+            break
+        time.sleep(0.1)
+    assert _post(server.url, {"model": "gpt-4o", "text": "a truck " * 20_000}).status_code == 200
+
+
+def test_sighup_reloads_the_file_and_a_wrong_one_changes_nothing(serve, tmp_path: Path):
+    server = serve(vocabularies="o200k_base,mistral_v3")
+
+    def reload(config: str, says: str) -> None:
+        (tmp_path / "weighbridge.toml").write_text(config)
+        lines = server.log.read_text().count(says)
+        server.process.send_signal(signal.SIGHUP)
+        for _ in range(200):
+            if server.log.read_text().count(says) > lines:
+                return
+            time.sleep(0.05)
+        raise TimeoutError(server.log.read_text())
+
+    own = '[[model]]\nprovider = "local"\nid = "own"\ntokenizer = "o200k_base"\n'
+    assert _post(server.url, {"model": "own", "text": "Hello"}).json()["code"] == "unknown_model"
+    reload(own, "was reloaded")
+    assert _post(server.url, {"model": "own", "text": "Hello"}).json()["tokens"] == 1
+    reload(own + "colour = 1\n", "was not reloaded")
+    assert "weighbridge.toml:5" in server.log.read_text()
+    assert _post(server.url, {"model": "own", "text": "Hello"}).json()["tokens"] == 1
+    reload("", "was reloaded")
+    assert _post(server.url, {"model": "own", "text": "Hello"}).json()["code"] == "unknown_model"
+    assert server.stop() == 0

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 from importlib import resources
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; connect-src 'self'; img-src 'self' data:; style-src 'unsafe-inline'; "
@@ -21,9 +22,11 @@ def router() -> APIRouter:
         return Response(_file("index.html"), media_type="text/html", headers={"content-security-policy": _POLICY})
 
     @routes.get("/docs/rapidoc.js")
-    async def script() -> Response:
-        headers = {"content-encoding": "gzip", "cache-control": "max-age=86400"}
-        return Response(_file("rapidoc-min.js.gz"), media_type="text/javascript", headers=headers)
+    async def script(request: Request) -> Response:
+        packed, headers = _file("rapidoc-min.js.gz"), {"cache-control": "max-age=86400", "vary": "accept-encoding"}
+        if "gzip" in request.headers.get("accept-encoding", ""):
+            return Response(packed, media_type="text/javascript", headers=headers | {"content-encoding": "gzip"})
+        return Response(gzip.decompress(packed), media_type="text/javascript", headers=headers)
 
     @routes.get("/docs/icon.svg")
     async def icon() -> Response:

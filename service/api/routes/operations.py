@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import msgspec
 from fastapi import APIRouter, Response
 
@@ -14,6 +17,7 @@ _LIVE = Operation("Whether the process runs.", answers=(Health,))
 _READY = Operation(
     "Whether every vocabulary is loaded and proven; 503 once the service is shutting down.", answers=(Health,)
 )
+_DRAINING: Mapping[int | str, dict[str, Any]] = {503: {"description": "Shutting down."}}
 _METRICS = Operation("Prometheus metrics.", answers=(), media_type="text/plain")
 
 
@@ -25,16 +29,19 @@ def router(services: Services) -> APIRouter:
     ready = msgspec.json.encode(Health("ok", services.version, engines))
     draining = msgspec.json.encode(Health("shutting_down", services.version))
 
+    @routes.head("/livez", include_in_schema=False)
     @routes.get("/livez", **_LIVE.options())
     async def livez() -> Response:
         return Response(live, media_type="application/json")
 
-    @routes.get("/readyz", **_READY.options())
+    @routes.head("/readyz", include_in_schema=False)
+    @routes.get("/readyz", **_READY.options(_DRAINING))
     async def readyz() -> Response:
         if services.lifecycle.draining:
             return Response(draining, status_code=503, media_type="application/json")
         return Response(ready, media_type="application/json")
 
+    @routes.head("/metrics", include_in_schema=False)
     @routes.get("/metrics", **_METRICS.options())
     async def metrics() -> Response:
         return Response(services.metrics.render(), headers={"content-type": CONTENT_TYPE})

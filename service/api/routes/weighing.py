@@ -37,19 +37,20 @@ def router(services: Services) -> APIRouter:
 
     @routes.post("/v1/count", **_COUNT.options())
     async def count(request: Request) -> Response:
-        return await _answer(services, work.count, request, weight=1)
+        return await answer(services, work.count, request, weight=1)
 
     @routes.post("/v1/tokenize", **_TOKENIZE.options())
     async def tokenize(request: Request) -> Response:
-        return await _answer(services, work.tokenize, request, weight=8)
+        return await answer(services, work.tokenize, request, weight=8)
 
     @routes.post("/v1/detokenize", **_DETOKENIZE.options())
     async def detokenize(request: Request) -> Response:
-        return await _answer(services, work.detokenize, request, weight=2)
+        return await answer(services, work.detokenize, request, weight=2)
 
     return routes
 
 
-async def _answer(services: Services, todo: Work, request: Request, *, weight: int) -> Response:
+async def answer(services: Services, todo: Work, request: Request, *, weight: int) -> Response:
+    """Do a route's work and answer with it."""
     body = json_body(Exchange.of(request.scope))
     return Response(await run(services, todo, body, weight=weight), media_type="application/json")

@@ -39,6 +39,12 @@ PROBLEMS = {
     "blank model": (b'{"model": "  ", "text": ""}', 422, "unknown_model"),
     "model of 600 characters": (json.dumps({"model": "m" * 600, "text": ""}).encode(), 422, "invalid_request"),
     "model with a lone surrogate": (b'{"model": "\\ud83d", "text": ""}', 422, "unknown_model"),
+    "lone surrogate in a key": (b'{"\\ud800": 1, "tokenizer": "o200k_base", "text": "a"}', 422, "invalid_request"),
+    "lone surrogate in an enum": (
+        b'{"tokenizer": "o200k_base", "text": "a", "special_tokens": "\\ud800"}',
+        422,
+        "invalid_request",
+    ),
     "special_tokens other": (b'{"model": "gpt-4o", "text": "", "special_tokens": "all"}', 422, "invalid_request"),
     "strict is a string": (b'{"model": "gpt-4o", "text": "", "strict": "yes"}', 422, "invalid_request"),
 }
@@ -74,6 +80,23 @@ def test_a_problem_repeats_no_value_and_no_name_of_the_callers(api, body):
     assert answer.status_code == 422
     assert MARK not in answer.text
     assert MARK not in str(answer.headers)
+
+
+@pytest.mark.parametrize("tokenizer", ["cl100k_base", "tekken", "deepseek", "bert_uncased", "mistral_v3"])
+def test_an_id_outside_the_vocabulary_is_refused_without_being_repeated(api, tokenizer):
+    answer = api.post("/v1/detokenize", {"tokenizer": tokenizer, "ids": [2_147_483_641]})
+    assert (answer.status_code, answer.json()["code"]) == (422, "invalid_ids")
+    assert "2147483641" not in answer.text
+
+
+def test_two_hosts_are_refused(api):
+    answer = api.get("/v1/models", headers=[("host", "evil.example"), ("host", "localhost")])
+    assert (answer.status_code, answer.json()["code"]) == (400, "bad_host")
+
+
+@pytest.mark.parametrize("path", ["/livez", "/readyz", "/metrics"])
+def test_probes_may_be_asked_for_their_head_alone(api, path):
+    assert api.request("HEAD", path).status_code == 200
 
 
 def test_malformed_json_is_named_with_its_place_but_not_its_text(api):

@@ -153,6 +153,22 @@ def test_a_model_without_a_public_vocabulary_has_bounds_and_is_not_called_exact(
     assert checked > 20
 
 
+def test_a_stand_ins_special_tokens_are_not_the_models(api):
+    """Its literals stay ordinary text: parsed as one token each they would make the bounds too low."""
+    text = "[INST] hi [/INST]</s>" * 20
+    as_text = api.count(model="claude-sonnet-4-5", text=text)
+    parsed = api.count(model="claude-sonnet-4-5", text=text, special_tokens="parse")
+    assert parsed == as_text
+    assert "special_token_literal" in [w["code"] for w in parsed["warnings"]]
+
+
+@pytest.mark.parametrize(("path", "body"), [("/v1/tokenize", {"text": "hi"}), ("/v1/detokenize", {"ids": [5]})])
+def test_the_ids_of_a_stand_in_are_never_shown_as_the_models(api, path, body):
+    refused = api.post(path, {"model": "claude-sonnet-4-5"} | body)
+    assert (refused.status_code, refused.json()["code"]) == (422, "no_tokenizer")
+    assert api.post(path, {"model": "gpt-4o"} | body).json()["accuracy"] == "exact"
+
+
 def test_strict_refuses_what_is_not_exact_and_says_why(api):
     refused = api.post("/v1/count", {"model": "claude-sonnet-4-5", "text": "Hello", "strict": True})
     assert (refused.status_code, refused.json()["code"]) == (422, "inexact")

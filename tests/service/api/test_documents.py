@@ -7,12 +7,13 @@ import json
 import re
 from pathlib import Path
 
-import msgspec
+import jsonschema
 import pytest
 from openapi_spec_validator import validate
 
+from service.api.application import STATIC_ROUTES
 from service.api.errors import _TABLE, TITLES
-from service.api.openapi import examples
+from service.api.openapi import complete, examples
 from service.api.routes.weighing import HOT
 from service.api.schemas import CountRequest
 from service.domain.counting import Count, CountBatch
@@ -43,13 +44,42 @@ def test_a_hot_route_is_documented_with_the_structs_that_it_uses(document):
     operation = document["paths"]["/v1/count"]["post"]
     schema = operation["requestBody"]["content"]["application/json"]["schema"]
     assert schema == {"$ref": "#/components/schemas/CountRequest"}
-    _, components = msgspec.json.schema_components(
-        [CountRequest, Count, CountBatch], ref_template="#/components/schemas/{name}"
-    )
-    for name, component in components.items():
+    expected = complete({}, [CountRequest, Count, CountBatch])["components"]["schemas"]
+    for name, component in expected.items():
         assert document["components"]["schemas"][name] == json.loads(json.dumps(component))
     answers = operation["responses"]["200"]["content"]["application/json"]["schema"]["oneOf"]
     assert [a["$ref"].rsplit("/", 1)[1] for a in answers] == ["Count", "CountBatch"]
+
+
+def test_static_routes_are_those_of_the_document(document):
+    assert set(STATIC_ROUTES) == {*document["paths"], "/openapi.json"}
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/count", {"model": "claude-sonnet-4-5", "text": "Hello <|im_end|>"}),
+        ("/v1/count", {"tokenizer": "qwen", "texts": ["a", "", "<|im_end|>"]}),
+        ("/v1/estimate", {"model": "gpt-4o", "text": "Hello <|im_end|>", "max_cost_usd": "0.01"}),
+        ("/v1/estimate", {"model": "text-embedding-3-small", "texts": ["a b", "c"]}),
+        ("/v1/compare", {"texts": ["Hello", "世界"]}),
+        ("/v1/compare", {"text": "Hello", "tokenizers": ["qwen", "cl100k_base"]}),
+        ("/v1/cost", {"model": "gpt-4o", "usage": {"input_tokens": 5, "reasoning_tokens": 1, "output_tokens": 2}}),
+        ("/v1/tokenize", {"tokenizer": "tekken", "text": "Hi 世"}),
+        ("/v1/detokenize", {"tokenizer": "tekken", "ids": [1, 2000]}),
+    ],
+)
+def test_answers_fit_the_documented_schema(api, document, path, body):
+    answer = api.post(path, body)
+    assert answer.status_code == 200, answer.text
+    schema = document["paths"][path]["post"]["responses"]["200"]["content"]["application/json"]["schema"]
+    jsonschema.validate(answer.json(), schema | {"components": document["components"]})
+
+
+@pytest.mark.parametrize("path", ["/v1/models", "/v1/tokenizers", "/v1/prices?provider=openai", "/livez", "/readyz"])
+def test_lists_fit_the_documented_schema(api, document, path):
+    schema = document["paths"][path.split("?")[0]]["get"]["responses"]["200"]["content"]["application/json"]["schema"]
+    jsonschema.validate(api.get(path).json(), schema | {"components": document["components"]})
 
 
 def test_every_route_has_a_summary_and_documents_its_problems(document):

@@ -21,6 +21,8 @@ from service.api.services import Services
 from service.app import build_app
 from service.domain.catalog import Catalog
 from service.domain.counting import Weigher
+from service.domain.prices import PriceBook
+from service.domain.pricing import Pricer
 from service.metrics import Metrics
 from service.settings import Settings
 from tests.fakes import WordTokenizer
@@ -70,6 +72,13 @@ def test_a_damaged_body_is_refused(api, encoding, damage):
     answer = api.post("/v1/count", packed, headers={"content-encoding": encoding})
     assert answer.status_code == 400
     assert answer.json()["code"] in ("request_body_encoding_invalid", "invalid_json")
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "zstd"])
+def test_a_body_of_very_many_parts_is_refused(api, encoding):
+    packed = _packed(encoding, b"") * 5000 + _packed(encoding, json.dumps(BODY).encode())
+    answer = api.post("/v1/count", packed, headers={"content-encoding": encoding})
+    assert (answer.status_code, answer.json()["code"]) == (400, "request_body_encoding_invalid")
 
 
 @pytest.mark.parametrize("encoding", ["br", "deflate", "gzip, gzip", "x"])
@@ -124,8 +133,9 @@ def test_a_body_that_does_not_arrive_in_time_is_refused(services):
             await limit(scope, receive, _never)
         assert refusal.value.code == "request_body_timeout"
 
-    first = [{"type": "http.request", "body": b"{", "more_body": True}]
-    asyncio.run(ask())
+    for arrived in ([{"type": "http.request", "body": b"{", "more_body": True}], []):
+        first = arrived
+        asyncio.run(ask())
 
 
 async def _until(condition: Callable[[], bool]) -> None:
@@ -146,8 +156,9 @@ def _small_service(during, tmp_path, **settings) -> Services:
     pool = CountPool(workers=chosen.workers, queue_limit=chosen.queue_limit, deadline_seconds=chosen.deadline_seconds)
     weigher = Weigher(Catalog((), ()), {"words": WordTokenizer(during=during)}, frozenset())
     metrics = Metrics()
+    pricer = Pricer(weigher.catalog, PriceBook([]))
     metrics.watch_pool(lambda: pool.depth)
-    return Services(settings=chosen, weigher=weigher, metrics=metrics, pool=pool, specs={}, version="0")
+    return Services(settings=chosen, weigher=weigher, metrics=metrics, pool=pool, specs={}, pricer=pricer, version="0")
 
 
 async def _post(client: httpx.AsyncClient) -> httpx.Response:

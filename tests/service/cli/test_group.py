@@ -31,13 +31,15 @@ def test_the_version_is_the_packages() -> None:
 def test_every_command_in_the_list_exists_and_has_a_summary() -> None:
     shown = CliRunner().invoke(cli, ["--help"]).output
     names = cli.list_commands(click.Context(cli))
-    assert names == ["count", "tokenize", "models", "vocab", "train", "serve"]
+    assert names == ["count", "tokenize", "models", "estimate", "compare", "cost", "prices", "vocab", "train", "serve"]
     for name in names:
         assert cli.get_command(click.Context(cli), name).name == name  # type: ignore[union-attr]
         assert f"  {name} " in shown
 
 
-@pytest.mark.parametrize("name", ["count", "tokenize", "models", "train", "serve"])
+@pytest.mark.parametrize(
+    "name", ["count", "tokenize", "models", "estimate", "compare", "cost", "prices", "train", "serve"]
+)
 def test_every_command_documents_its_exit_codes(name: str) -> None:
     assert "Exit codes: 0" in CliRunner().invoke(cli, [name, "--help"]).output
 
@@ -46,6 +48,7 @@ def test_help_and_version_import_no_tokenizer_and_no_web_framework() -> None:
     code = (
         "import sys; from service.cli import cli; cli(['--help'], standalone_mode=False); "
         "heavy = {'tiktoken', 'tokenizers', 'sentencepiece', 'fastapi', 'uvicorn', 'rich', 'msgspec'}; "
+        "heavy |= {'genai_prices', 'httpx'}; "
         "sys.exit(str(heavy & set(sys.modules)) if heavy & set(sys.modules) else 0)"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=False)

@@ -31,6 +31,7 @@ def test_a_text_is_read_as_it_is(tmp_path: Path) -> None:
         (b"ok \xed\xa0\x80", 3),
         (b"\x00" * 100_000 + b"\xc3(", 100_000),
     ],
+    ids=["first byte", "cut short", "surrogate", "far in"],
 )
 def test_bytes_that_are_no_utf8_are_told_by_file_and_offset(data: bytes, offset: int) -> None:
     with pytest.raises(BadInput, match=rf"notes.txt: not UTF-8 at byte {offset}\."):

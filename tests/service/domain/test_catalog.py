@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from service.configfile import load_catalog
 from service.domain.catalog import Accuracy, Catalog, Estimator, ModelSpec, Resolution, clashes, merge
 from service.domain.errors import NoTokenizer, UnknownModel, UnknownProvider
 from service.domain.resolution import Host, Nearest, Rule, fine_tuned_base, undated
@@ -380,3 +381,23 @@ def test_a_lone_surrogate_has_bounds() -> None:
 
 def test_a_resolution_is_made_of_the_catalogs_own_parts() -> None:
     assert CATALOG.resolve("gpt-4o") == Resolution(MODELS[1], "openai", Rule.EXACT, "gpt-4o")
+
+
+@pytest.mark.parametrize("text", ["\x01\x02\x1f" * 300, "\ue000\uf8ff" * 200])
+def test_characters_that_a_vendor_may_drop_lower_the_low_bound(text):
+    estimator = Estimator("t", Decimal(1), Decimal("0.5"), Decimal(2))
+    assert estimator.bounds(len(text.encode()), text)[1] == 0
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("anthropic.gpt-4o", "bedrock/openai.claude-sonnet-4-5", "bedrock/meta.claude-sonnet-4-5"),
+        *("bedrock/anthropic.llama-3.1-8b-instruct", "bedrock/anthropic.meta.amazon.claude-sonnet-4-5"),
+        *("bedrock/us.us.claude-sonnet-4-5", "publishers/google/models/claude-sonnet-4-5"),
+        *("publishers/anthropic/models/gemini-2.5-pro", "deepsee\u212a-chat", "gpt-4o-0001-01-01", "gpt-4o-2099-12-31"),
+    ],
+)
+def test_a_name_that_contradicts_itself_is_unknown(name):
+    with pytest.raises(UnknownModel):
+        load_catalog().find(name)

@@ -1,0 +1,286 @@
+"""Wire models of the costed routes. Money leaves as canonical decimal strings, never as floats."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from service.api.schemas import Name
+from service.domain.compare import CompareItem, ScriptTokens
+from service.domain.counting import Breakdown, TokenizerInfo
+from service.domain.estimate import ContextFit
+from service.domain.notices import Notice
+
+Tokens = Annotated[int, Meta(ge=0, le=10**12)]
+ServiceTier = Literal["standard", "batch", "flex", "priority", "fast"]
+Quantity = Annotated[Decimal, Meta(description="A number, or a decimal string.")]
+Dollars = Annotated[Decimal, Meta(description="Dollars as a decimal string, such as 0.25.")]
+
+
+class Cache(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``read_tokens`` of the input may come from the vendor's cache; ``write`` asks for the rest to be written."""
+
+    read_tokens: Tokens = 0
+    write: Literal["5m", "1h"] | None = None
+
+
+class Costed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How a call is billed. ``at`` is when it is made, RFC 3339; now where it is missing."""
+
+    service_tier: ServiceTier = "standard"
+    region: Annotated[str, Meta(min_length=1, max_length=64)] | None = None
+    at: datetime | None = None
+
+
+class EstimateRequest(Costed, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Exactly one of ``text`` and ``texts``, a ``model``, and how the call will be made."""
+
+    model: Name
+    provider: Name | None = None
+    text: str | None = None
+    texts: Annotated[list[str], Meta(max_length=10_000)] | None = None
+    special_tokens: Literal["text", "parse"] = "text"
+    strict: bool = False
+    max_output_tokens: Tokens | None = None
+    expected_output_tokens: Tokens | None = None
+    cache: Cache = Cache()
+    max_cost_usd: Dollars | None = None
+
+
+class CompareRequest(Costed, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Exactly one of ``text`` and ``texts``, for ``models`` (or those by default) or for ``tokenizers``."""
+
+    text: str | None = None
+    texts: Annotated[list[str], Meta(max_length=1000)] | None = None
+    models: Annotated[list[Name], Meta(min_length=1, max_length=64)] | None = None
+    tokenizers: Annotated[list[Name], Meta(min_length=1, max_length=64)] | None = None
+    max_output_tokens: Tokens | None = None
+    expected_output_tokens: Tokens | None = None
+
+
+class UsageIn(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What a call consumed, inclusive: ``input_tokens`` holds cache reads and writes, ``output_tokens`` reasoning."""
+
+    input_tokens: Tokens = 0
+    output_tokens: Tokens = 0
+    cache_read_tokens: Tokens = 0
+    cache_write_tokens: Tokens = 0
+    cache_write_1h_tokens: Tokens = 0
+    reasoning_tokens: Tokens = 0
+    input_audio_tokens: Tokens = 0
+    input_image_tokens: Tokens = 0
+    input_video_tokens: Tokens = 0
+    cache_audio_read_tokens: Tokens = 0
+    cache_image_read_tokens: Tokens = 0
+    cache_video_read_tokens: Tokens = 0
+    output_audio_tokens: Tokens = 0
+    output_image_tokens: Tokens = 0
+    output_video_tokens: Tokens = 0
+    output_citation_tokens: Tokens = 0
+    audio_seconds: Quantity | None = None
+    input_audio_seconds: Quantity | None = None
+    output_audio_seconds: Quantity | None = None
+    output_video_seconds: Quantity | None = None
+    input_images: Quantity | None = None
+    output_images: Quantity | None = None
+    input_pixels: Quantity | None = None
+    input_characters: Quantity | None = None
+    output_characters: Quantity | None = None
+    input_text_messages: Quantity | None = None
+    input_document_pages: Quantity | None = None
+    input_annotated_document_pages: Quantity | None = None
+    rerank_searches: Quantity | None = None
+    web_searches: Quantity | None = None
+    social_searches: Quantity | None = None
+    storage_searches: Quantity | None = None
+    code_executions: Quantity | None = None
+    requests: Quantity | None = None
+
+
+class CostRequest(Costed, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A ``model`` and the ``usage`` of a call to it."""
+
+    model: Name
+    provider: Name | None = None
+    usage: UsageIn
+
+
+class WireComponent(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One product of a cost: tokens times dollars per million, or a quantity times dollars per ``per``; and factors."""
+
+    unit: str
+    usd: str
+    tokens: int | None = None
+    usd_per_mtok: str | None = None
+    quantity: str | None = None
+    usd_per_unit: str | None = None
+    per: int | None = None
+    rate: str | None = None
+    above_input_tokens: int | None = None
+    factors: Sequence[str] = ()
+
+
+class WireCost(msgspec.Struct, frozen=True):
+    """Dollars as decimal strings. Where ``status`` is ``unknown`` they are ``null``; ``missing`` says what lacks."""
+
+    status: Literal["priced", "free", "unknown"]
+    currency: Literal["USD"]
+    low: str | None
+    expected: str | None
+    high: str | None
+    components: Sequence[WireComponent]
+    missing: str | None = None
+
+
+class WirePrice(msgspec.Struct, frozen=True):
+    """Where a price comes from: the row of the price list, its dates, and when it was last checked."""
+
+    provider: str
+    model: str
+    service_tier: str
+    source: str
+    revision: str
+    effective_from: str | None
+    effective_to: str | None
+    checked: str
+
+
+class WireAffordable(msgspec.Struct, frozen=True):
+    """Output tokens that ``max_cost_usd`` pays for once the high input is paid; ``null`` where that is not known."""
+
+    max_cost_usd: str
+    output_tokens: int | None
+    input_fits: bool | None
+
+
+class EstimateAnswer(msgspec.Struct, frozen=True):
+    """A count, and what the call will cost. ``counted`` and ``accepted`` are an embedding model's, else ``null``."""
+
+    model: str | None
+    provider: str | None
+    rule: str | None
+    tokenizer: TokenizerInfo
+    tokens: int
+    low: int
+    high: int
+    accuracy: str
+    accuracy_reasons: Sequence[str]
+    characters: int
+    utf8_bytes: int
+    tokens_per_character: float | None
+    characters_per_token: float | None
+    breakdown: Breakdown
+    input_tokens: int
+    max_output_tokens: int | None
+    expected_output_tokens: int
+    context: ContextFit
+    cost: WireCost
+    price: WirePrice | None
+    affordable: WireAffordable | None
+    counted: int | None
+    accepted: int | None
+    warnings: Sequence[Notice]
+
+
+class EstimateBatchAnswer(msgspec.Struct, frozen=True):
+    """Several texts, each estimated as a call of its own; the totals are sums."""
+
+    items: Sequence[EstimateAnswer]
+    tokens: int
+    low: int
+    high: int
+    input_tokens: int
+    accuracy: str
+    cost: WireCost
+
+
+class CostAnswer(msgspec.Struct, frozen=True):
+    """The cost of known usage: ``low``, ``expected`` and ``high`` are one number."""
+
+    model: str
+    provider: str
+    rule: str
+    usage: Mapping[str, int | str]
+    cost: WireCost
+    price: WirePrice | None
+    warnings: Sequence[Notice]
+
+
+class CompareRowAnswer(msgspec.Struct, frozen=True):
+    """One model or tokenizer of a comparison; ``cost`` is ``null`` for a tokenizer."""
+
+    model: str | None
+    provider: str | None
+    tokenizer: TokenizerInfo
+    vocab_size: int
+    installed: bool
+    accuracy: str
+    accuracy_reasons: Sequence[str]
+    tokens: int
+    low: int
+    high: int
+    characters: int
+    tokens_per_character: float | None
+    by_script: Mapping[str, ScriptTokens]
+    items: Sequence[CompareItem]
+    cost: WireCost | None
+    price: WirePrice | None
+
+
+class CompareAnswer(msgspec.Struct, frozen=True):
+    """Rows by cost, unknown prices last. ``cheapest`` is the model with the lowest expected cost that is known."""
+
+    rows: Sequence[CompareRowAnswer]
+    cheapest: str | None
+    warnings: Sequence[Notice]
+
+
+class WireTier(msgspec.Struct, frozen=True):
+    """A rate for long input: above so many tokens, or from so many on where ``inclusive``."""
+
+    above_input: int
+    inclusive: bool
+    usd: str
+
+
+class WireRate(msgspec.Struct, frozen=True):
+    """Dollars per ``per`` of a unit."""
+
+    unit: str
+    per: int
+    usd: str
+    tiers: Sequence[WireTier]
+
+
+class WireWindow(msgspec.Struct, frozen=True):
+    """Hours of the week, UTC; day 1 is Monday."""
+
+    days: Sequence[int]
+    utc: str
+
+
+class PriceListRow(msgspec.Struct, frozen=True):
+    """One row of the price list. A row without rates that is not ``free`` says that the price is unknown."""
+
+    provider: str
+    model: str
+    service_tier: str
+    effective_from: str | None
+    effective_to: str | None
+    windows: Sequence[WireWindow]
+    free: bool
+    rates: Sequence[WireRate]
+    source: str
+    revision: str
+    checked: str
+
+
+class PriceList(msgspec.Struct, frozen=True):
+    """Rows by provider and model; of one model, the row that goes before the others comes first."""
+
+    rows: Sequence[PriceListRow]

@@ -1,0 +1,198 @@
+"""What the costed routes do: decode the body, call the domain, encode the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+
+import msgspec
+
+from adapters.port import Stop
+from service.api.decoding import decode
+from service.api.errors import ApiError
+from service.api.pricing_schemas import (
+    CompareAnswer,
+    CompareRequest,
+    CostAnswer,
+    Costed,
+    CostRequest,
+    EstimateBatchAnswer,
+    EstimateRequest,
+    PriceList,
+)
+from service.api.pricing_wire import (
+    bounded,
+    distinct,
+    moment,
+    usage_of,
+    wire_cost,
+    wire_estimate,
+    wire_price,
+    wire_price_row,
+    wire_range,
+    wire_row,
+    wire_usage,
+)
+from service.api.services import Services
+from service.domain.catalog import Accuracy, Resolution
+from service.domain.compare import MOST_CHARACTERS, CompareRow, by_script, cheapest, compare_row, in_order
+from service.domain.costing import cost_of
+from service.domain.counting import Scale, count_text, require_exact
+from service.domain.estimate import CacheUse, CallPlan, Estimate, estimate, summed
+from service.domain.framing import message_framing
+from service.domain.notices import Notice
+from service.domain.prices import Free, Price, PriceContext, Unknown
+
+_encode = msgspec.json.Encoder().encode
+_NANO = Decimal(10**9)
+
+
+def estimate_work(services: Services, body: bytes, stop: Stop | None) -> bytes:
+    """``POST /v1/estimate``."""
+    request = decode(body, EstimateRequest)
+    if request.max_cost_usd is not None:
+        bounded(request.max_cost_usd, "max_cost_usd")
+    found = services.resolve(request.model, request.provider)
+    scale = services.weigher.scale_of(found)
+    if request.strict:
+        require_exact(scale)
+    plan = _plan(services, request)
+    price = services.pricer.price(found, plan.at, plan.context)
+    framing = message_framing(services.framings, found.model)
+    texts, single = _texts(request.text, request.texts)
+    estimates = []
+    for index, text in enumerate(texts):
+        path = "text" if single else f"texts[{index}]"
+        count = count_text(scale, text, path=path, parse_special=request.special_tokens == "parse", stop=stop)
+        services.metrics.counted(scale.info.name, scale.model or "", count.tokens, count.characters)
+        estimates.append(estimate(count, found.model, price, plan, framing=framing))
+    _record(services, found, [item.cost.expected for item in estimates])
+    return _encode(wire_estimate(estimates[0]) if single else _batch(estimates, scale))
+
+
+def cost_work(services: Services, body: bytes, _stop: Stop | None) -> bytes:
+    """``POST /v1/cost``."""
+    request = decode(body, CostRequest)
+    found = services.find(request.model, request.provider)
+    usage = usage_of(request.usage)
+    at = moment(request.at, services.now())
+    price = services.pricer.price(found, at, PriceContext(request.service_tier, request.region))
+    cost = cost_of(usage, price)
+    _record(services, found, [cost.usd])
+    return _encode(
+        CostAnswer(
+            model=found.model.id,
+            provider=found.provider,
+            rule=found.rule,
+            usage=wire_usage(usage),
+            cost=wire_cost(cost),
+            price=wire_price(price),
+            warnings=cost.notices,
+        )
+    )
+
+
+def compare_work(services: Services, body: bytes, stop: Stop | None) -> bytes:
+    """``POST /v1/compare``."""
+    request = decode(body, CompareRequest)
+    if request.models is not None and request.tokenizers is not None:
+        raise ApiError(422, "invalid_request", "Give `models` or `tokenizers`, not both.", path="models")
+    texts, _ = _texts(request.text, request.texts)
+    notices: list[Notice] = []
+    rows: list[tuple[CompareRow, Price | Free | Unknown | None]] = []
+    if request.tokenizers is not None:
+        for name in request.tokenizers:
+            scale = services.weigher.scale_of_tokenizer(name)
+            rows.append((_row(services, scale, texts, None, stop, notices), None))
+    else:
+        for name in request.models or services.compared:
+            found = services.resolve(name, None)
+            scale = services.weigher.scale_of(found)
+            plan = _plan(services, request)
+            price = services.pricer.price(found, plan.at, plan.context)
+            rows.append((_row(services, scale, texts, (found, price, plan), stop, notices), price))
+    ordered = in_order([row for row, _ in rows])
+    prices = {id(row): price for row, price in rows}
+    best = cheapest(ordered)
+    if sum(map(len, texts)) > MOST_CHARACTERS:
+        message = f"Scripts are told apart up to {MOST_CHARACTERS} characters."
+        notices.append(Notice("by_script_omitted", message, "text"))
+    answer = [wire_row(row, prices[id(row)]) for row in ordered]
+    return _encode(CompareAnswer(answer, best.scale.model if best else None, distinct(notices)))
+
+
+def price_list(services: Services, provider: str, model: str) -> bytes:
+    """``GET /v1/prices``: every row, or those of a provider, a model or both as the price list names them."""
+    rows = [
+        wire_price_row(row)
+        for (seller, name), found in services.pricer.book.models.items()
+        if provider in ("", seller) and model in ("", name)
+        for _, row in found
+    ]
+    return _encode(PriceList(rows))
+
+
+def _row(
+    services: Services,
+    scale: Scale,
+    texts: Sequence[str],
+    priced: tuple[Resolution, Price | Free | Unknown, CallPlan] | None,
+    stop: Stop | None,
+    notices: list[Notice],
+) -> CompareRow:
+    """One row: each text counted, and for a model each estimated as a call of its own."""
+    counts = [count_text(scale, text, path=f"texts[{i}]", stop=stop) for i, text in enumerate(texts)]
+    cost = None
+    if priced is not None:
+        found, price, plan = priced
+        framing = message_framing(services.framings, found.model)
+        estimates = [estimate(count, found.model, price, plan, framing=framing) for count in counts]
+        cost = summed([item.cost for item in estimates])
+        if cost.status == "unknown":
+            services.metrics.unknown_prices.inc()
+    notices += [notice for count in counts for notice in count.warnings if notice.code == "lone_surrogate"]
+    return compare_row(scale, counts, by_script(scale, texts, services.script_of), cost)
+
+
+def _plan(services: Services, request: EstimateRequest | CompareRequest) -> CallPlan:
+    cache = request.cache if isinstance(request, EstimateRequest) else None
+    return CallPlan(
+        at=moment(request.at, services.now()),
+        context=_context(request),
+        max_output_tokens=request.max_output_tokens,
+        expected_output_tokens=request.expected_output_tokens,
+        cache=CacheUse(cache.read_tokens, cache.write) if cache else CacheUse(),
+        max_cost_usd=request.max_cost_usd if isinstance(request, EstimateRequest) else None,
+    )
+
+
+def _context(request: Costed) -> PriceContext:
+    return PriceContext(request.service_tier, request.region)
+
+
+def _texts(text: str | None, texts: Sequence[str] | None) -> tuple[Sequence[str], bool]:
+    if (text is None) == (texts is None):
+        raise ApiError(422, "invalid_request", "Give exactly one of `text` and `texts`.", path="text")
+    return ([text], True) if text is not None else (texts or [], False)
+
+
+def _batch(estimates: Sequence[Estimate], scale: Scale) -> EstimateBatchAnswer:
+    accuracy = scale.accuracy if estimates else Accuracy.EXACT
+    return EstimateBatchAnswer(
+        items=[wire_estimate(item) for item in estimates],
+        tokens=sum(item.count.tokens for item in estimates),
+        low=sum(item.count.low for item in estimates),
+        high=sum(item.count.high for item in estimates),
+        input_tokens=sum(item.count.tokens for item in estimates),
+        accuracy=accuracy.value,
+        cost=wire_range(summed([item.cost for item in estimates])),
+    )
+
+
+def _record(services: Services, found: Resolution, dollars: Sequence[Decimal | None]) -> None:
+    """Metrics of money are integers: whole nano-dollars, rounded half-even, once for each request."""
+    known = [amount for amount in dollars if amount is not None]
+    if len(known) < len(dollars):
+        services.metrics.unknown_prices.inc()
+    nano = int((sum(known, Decimal(0)) * _NANO).to_integral_value())
+    services.metrics.estimated(found.model.id, nano)

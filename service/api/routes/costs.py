@@ -1,0 +1,62 @@
+"""Costs: ``/v1/estimate``, ``/v1/compare``, ``/v1/cost`` and ``/v1/prices``."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request, Response
+
+from service.api import pricing_work as work
+from service.api.openapi import Operation
+from service.api.pricing_schemas import (
+    CompareAnswer,
+    CompareRequest,
+    CostAnswer,
+    CostRequest,
+    EstimateAnswer,
+    EstimateBatchAnswer,
+    EstimateRequest,
+    PriceList,
+)
+from service.api.routes.weighing import answer
+from service.api.services import Services
+
+_ESTIMATE = Operation(
+    "Estimate a call before it is made: tokens, context fit and a cost range.",
+    request=EstimateRequest,
+    answers=(EstimateAnswer, EstimateBatchAnswer),
+    example="estimate",
+)
+_COMPARE = Operation(
+    "Weigh texts for many models or tokenizers side by side.",
+    request=CompareRequest,
+    answers=(CompareAnswer,),
+    example="compare",
+)
+_COST = Operation(
+    "The cost of known usage, product by product.", request=CostRequest, answers=(CostAnswer,), example="cost"
+)
+_PRICES = Operation(
+    "The price list, of all models or of one (`provider`, `model`), with every row's dates.", answers=(PriceList,)
+)
+
+
+def router(services: Services) -> APIRouter:
+    """The routes, over ``services``."""
+    routes = APIRouter(tags=["costs"])
+
+    @routes.post("/v1/estimate", **_ESTIMATE.options())
+    async def estimate(request: Request) -> Response:
+        return await answer(services, work.estimate_work, request, weight=1)
+
+    @routes.post("/v1/compare", **_COMPARE.options())
+    async def compare(request: Request) -> Response:
+        return await answer(services, work.compare_work, request, weight=32)
+
+    @routes.post("/v1/cost", **_COST.options())
+    async def cost(request: Request) -> Response:
+        return await answer(services, work.cost_work, request, weight=1)
+
+    @routes.get("/v1/prices", **_PRICES.options())
+    async def prices(provider: str = "", model: str = "") -> Response:
+        return Response(work.price_list(services, provider, model), media_type="application/json")
+
+    return routes

@@ -1,0 +1,162 @@
+"""From settings to finished parts, and to new ones when the configuration file or the price list changes.
+
+Parts never change: a reload builds new ones beside the old, which requests under way keep, and then replaces one
+reference. Metrics, the pool and the loaded vocabularies are carried over.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, cast
+
+from adapters.loader import LoaderOptions, Vocabularies
+from adapters.manifest import Manifest, read_manifest
+from adapters.port import Tokenizer, TokenizerSpec
+from adapters.unicode.scripts import script_of
+from service import __version__
+from service.api.application import build_api
+from service.api.exchange import App, Receive, Scope, Send
+from service.api.hot import HotRoutes
+from service.api.pool import CountPool
+from service.api.routes.weighing import HOT
+from service.api.services import Lifecycle, Services
+from service.configfile import Config, load_catalog, read_config
+from service.configfile.shipped import chat_marks, compared_models, message_framings
+from service.domain.counting import Weigher
+from service.domain.errors import InvalidConfig
+from service.domain.literals import control_marks
+from service.domain.pricing import Pricer
+from service.metrics import Metrics
+from service.pricebook import PriceList, bundled_list, price_book, priced_catalog
+from service.settings import Settings
+
+if TYPE_CHECKING:
+    from genai_prices.types import Provider
+
+
+class Switch:
+    """Hands each request to the application in service, which may be replaced between two of them."""
+
+    def __init__(self, app: App) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self.app(scope, receive, send)
+
+
+class Assembly:
+    """All parts of one process. Raises, as the readers do, when a file is damaged or the configuration is wrong."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.metrics = Metrics()
+        self.lifecycle = Lifecycle()
+        self.pool = CountPool(
+            workers=settings.workers, queue_limit=settings.queue_limit, deadline_seconds=settings.deadline_seconds
+        )
+        self.metrics.watch_pool(lambda: self.pool.depth)
+        self.bundled = bundled_list()
+        self._manifest = read_manifest()
+        self._loaded: dict[str, tuple[TokenizerSpec, Tokenizer]] = {}
+        self._lock = threading.Lock()
+        self._prices = self.bundled
+        self._config = self._read_config()
+        self.services = self._build(self._config, self._prices)
+        self.switch = Switch(inner_app(self.services))
+
+    def reload(self) -> None:
+        """Read the configuration file anew. Raises, and everything stays as it was, where it is wrong."""
+        with self._lock:
+            config = self._read_config()
+            self._replace(self._build(config, self._prices))
+            self._config = config
+
+    def accept(self, providers: Sequence[Provider], source: str, revision: str, checked: str) -> None:
+        """Put a fetched price list in service."""
+        with self._lock:
+            prices = PriceList(providers, source, revision, checked)
+            self._replace(self._build(self._config, prices))
+            self._prices = prices
+
+    def _replace(self, services: Services) -> None:
+        app = inner_app(services)
+        self.services = services
+        self.switch.app = app
+
+    def _read_config(self) -> Config:
+        settings = self.settings
+        shipped = (*self._manifest.vendored, *self._manifest.on_request)
+        config = read_config(
+            settings.config_file,
+            self._manifest.patterns,
+            required=settings.config is not None,
+            vocabularies=shipped,
+        )
+        for spec in config.tokenizers:
+            if spec.name in shipped:
+                problem = f"The tokenizer {spec.name!r} is shipped with the package: give yours another name."
+                raise InvalidConfig(settings.config_file, 0, problem)
+        return config
+
+    def _build(self, config: Config, prices: PriceList) -> Services:
+        settings, manifest = self.settings, self._manifest
+        specs = manifest.available(settings.vocabulary_dir) | {spec.name: spec for spec in config.tokenizers}
+        tokenizers = self._load(specs)
+        on_request = [entry.spec(settings.vocabulary_dir) for entry in manifest.on_request.values()]
+        catalog = priced_catalog(load_catalog(config), prices, config)
+        book = price_book(prices, catalog, config)
+        self._show(tokenizers, prices)
+        return Services(
+            settings=settings,
+            weigher=Weigher(catalog, tokenizers, _marks(tokenizers, manifest, on_request)),
+            metrics=self.metrics,
+            pool=self.pool,
+            specs=specs,
+            pricer=Pricer(catalog, book),
+            framings=message_framings(),
+            compared=compared_models(),
+            script_of=script_of,
+            absent=[spec for spec in on_request if spec.name not in specs],
+            version=__version__,
+            lifecycle=self.lifecycle,
+        )
+
+    def _load(self, specs: dict[str, TokenizerSpec]) -> dict[str, Tokenizer]:
+        """Every vocabulary, or those that were chosen; one whose spec is unchanged is kept, others are loaded now."""
+        patterns = frozenset(self._manifest.patterns.values())
+        loader = Vocabularies(specs, LoaderOptions(self.settings.engine, patterns, self.metrics.fallback))
+        loaded: dict[str, tuple[TokenizerSpec, Tokenizer]] = {}
+        for name in self.settings.vocabularies or specs:
+            known = self._loaded.get(name)
+            if known is not None and known[0] == specs.get(name):
+                loaded[name] = known
+            else:
+                tokenizer = loader.load(name)
+                loaded[name] = (specs[name], tokenizer)
+        self._loaded = loaded
+        return {name: tokenizer for name, (_, tokenizer) in loaded.items()}
+
+    def _show(self, tokenizers: dict[str, Tokenizer], prices: PriceList) -> None:
+        for name, tokenizer in tokenizers.items():
+            self.metrics.loaded(name, tokenizer.family.value, tokenizer.engine)
+        self.metrics.price_book(prices.source, prices.revision, lambda: _age(prices.checked))
+
+
+def inner_app(services: Services) -> App:
+    """The routes over ``services``, the hot ones in front."""
+    return HotRoutes(cast("App", build_api(services)), services, HOT)
+
+
+def _marks(tokenizers: dict[str, Tokenizer], manifest: Manifest, on_request: Sequence[TokenizerSpec]) -> frozenset[str]:
+    special = [tokenizer.special_tokens for tokenizer in tokenizers.values()]
+    special += [spec.special for spec in (*manifest.vendored.values(), *on_request)]
+    return control_marks(special, chat_marks())
+
+
+def _age(checked: str) -> float:
+    """Seconds since the day on which the prices were checked; infinite where nobody knows."""
+    if not checked:
+        return float("inf")
+    return (datetime.now(UTC) - datetime.fromisoformat(checked).replace(tzinfo=UTC)).total_seconds()

@@ -1,0 +1,117 @@
+"""The server: uvicorn with this service's shutdown, its reload on SIGHUP and its price refresh."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import socket
+import sys
+from datetime import UTC, datetime
+from types import FrameType
+from typing import Any, cast
+
+import uvicorn
+
+from service import __version__
+from service.api.exchange import App
+from service.app.assembly import Assembly
+from service.app.refreshing import price_refresher
+from service.domain.errors import DomainError
+from service.settings import InvalidSetting, unknown_variables
+
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+class Server(uvicorn.Server):
+    """uvicorn's server. On SIGTERM it answers 503 on ``/readyz`` where a connection is open, drains, and ends."""
+
+    def __init__(self, config: uvicorn.Config, assembly: Assembly) -> None:
+        super().__init__(config)
+        self._assembly = assembly
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Note the shutdown before uvicorn begins it; a second signal does not cut off what is drained."""
+        if not self._assembly.lifecycle.draining:
+            self._assembly.lifecycle.draining = True
+            super().handle_exit(sig, frame)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, then begin what runs beside the requests."""
+        await super().startup(sockets)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._reload)
+        if self._assembly.settings.prices_url:
+            self._tasks.append(asyncio.create_task(price_refresher(self._assembly)))
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End what runs beside the requests, then drain."""
+        for task in self._tasks:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+        await super().shutdown(sockets)
+
+    def _reload(self) -> None:
+        self._tasks.append(asyncio.create_task(asyncio.to_thread(reload, self._assembly)))
+
+
+def reload(assembly: Assembly) -> None:
+    """Read the configuration anew, and say on stderr how that ended; a wrong file changes nothing."""
+    try:
+        assembly.reload()
+    except Exception as error:
+        _say(f"the configuration was not reloaded, the one before stays: {_message(error)}")
+    else:
+        _say("the configuration was reloaded")
+
+
+def serve(app: App, assembly: Assembly, host: str, port: int) -> None:
+    """Serve ``app`` until SIGTERM or SIGINT."""
+    for message in unknown_variables(os.environ):
+        _say(message)
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    config = uvicorn.Config(
+        cast("Any", app),
+        host=host,
+        port=port,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=75,  # longer than the idle time of common client pools
+        timeout_graceful_shutdown=assembly.settings.drain_seconds,
+    )
+    _say(f"{__version__}: listening on http://{f'[{host}]' if ':' in host else host}:{port}")
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _already_handled)
+    Server(config, assembly).run()
+    if assembly.pool.close():
+        sys.stderr.flush()
+        os._exit(0)  # a library call that cannot be interrupted would hold up the exit, with nobody left to answer
+
+
+def require_loopback(host: str) -> None:
+    """Raise ``InvalidSetting`` for a host that others can reach."""
+    if host not in LOOPBACK:
+        raise InvalidSetting(
+            f"Without keys the service listens on this machine only ({', '.join(LOOPBACK)}). "
+            "Behind a wall of your own, --insecure lets it listen elsewhere."
+        )
+
+
+def _say(message: str) -> None:
+    at = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    sys.stderr.write(
+        f"weighbridge {message}\n" if message.startswith(__version__) else f"weighbridge: {at} {message}\n"
+    )
+
+
+def _message(error: Exception) -> str:
+    return str(error) if isinstance(error, DomainError) else f"{type(error).__name__}: {error}"
+
+
+def _already_handled(number: int, frame: FrameType | None) -> None:
+    """Take the signal that uvicorn, once it has drained, raises again: the process then ends with status 0."""
+    del number, frame

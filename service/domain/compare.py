@@ -1,0 +1,117 @@
+"""The same texts weighed for many models or tokenizers, side by side: tokens, tokens by script, and cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from service.domain.counting import Count, Scale
+from service.domain.estimate import CostRange
+
+ScriptOf = Callable[[str], str]
+"""The script of a character, such as ``Han``; ``Common`` for blanks, digits, marks and everything shared."""
+
+COMMON = "Common"
+MOST_CHARACTERS = 200_000
+"""Texts longer than this together are not taken apart by script."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptTokens:
+    """What one script of a text takes."""
+
+    characters: int
+    tokens: int
+    tokens_per_character: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class CompareItem:
+    """One text of a row."""
+
+    tokens: int
+    low: int
+    high: int
+    tokens_per_character: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class CompareRow:
+    """One model or tokenizer. ``cost`` is ``None`` for a tokenizer, which has no price."""
+
+    scale: Scale
+    installed: bool
+    tokens: int
+    low: int
+    high: int
+    characters: int
+    items: Sequence[CompareItem]
+    by_script: Mapping[str, ScriptTokens]
+    cost: CostRange | None
+
+    @property
+    def tokens_per_character(self) -> float | None:
+        """Tokens per code point of all texts together."""
+        return self.tokens / self.characters if self.characters else None
+
+
+def compare_row(
+    scale: Scale, counts: Sequence[Count], scripts: Mapping[str, ScriptTokens], cost: CostRange | None
+) -> CompareRow:
+    """A row from the counts of each text."""
+    return CompareRow(
+        scale=scale,
+        installed=all(notice.code != "vocabulary_not_installed" for notice in scale.notices),
+        tokens=sum(count.tokens for count in counts),
+        low=sum(count.low for count in counts),
+        high=sum(count.high for count in counts),
+        characters=sum(count.characters for count in counts),
+        items=[CompareItem(count.tokens, count.low, count.high, count.tokens_per_character) for count in counts],
+        by_script=scripts,
+        cost=cost,
+    )
+
+
+def by_script(scale: Scale, texts: Sequence[str], script_of: ScriptOf) -> dict[str, ScriptTokens]:
+    """Characters and tokens of each script. A token belongs to the script of its first character that has one.
+
+    For a stand-in vocabulary the tokens are scaled by its factor. Empty beyond ``MOST_CHARACTERS``.
+    """
+    if sum(map(len, texts)) > MOST_CHARACTERS:
+        return {}
+    characters: dict[str, int] = {}
+    tokens: dict[str, int] = {}
+    for text in texts:
+        scripts = list(map(script_of, text))
+        for script in scripts:
+            characters[script] = characters.get(script, 0) + 1
+        for piece in scale.tokenizer.pieces(text):
+            script = next((s for s in scripts[piece.start : piece.end] if s != COMMON), COMMON)
+            tokens[script] = tokens.get(script, 0) + 1
+    factor = scale.estimator.factor if scale.estimator else Decimal(1)
+    scaled = {script: round(tokens.get(script, 0) * factor) for script in characters | tokens}
+    return {
+        script: ScriptTokens(
+            characters.get(script, 0),
+            count,
+            count / characters[script] if characters.get(script) else None,
+        )
+        for script, count in sorted(scaled.items(), key=lambda item: -item[1])
+    }
+
+
+def in_order(rows: Sequence[CompareRow]) -> list[CompareRow]:
+    """Rows by expected cost, unknown prices last; rows without a cost by tokens."""
+
+    def key(row: CompareRow) -> tuple[bool, Decimal, int]:
+        known = row.cost.expected if row.cost else Decimal(0)
+        return known is None, known or Decimal(0), row.tokens
+
+    return sorted(rows, key=key)
+
+
+def cheapest(rows: Sequence[CompareRow]) -> CompareRow | None:
+    """The row with the lowest expected cost that is known, if there is one."""
+    known = [(row.cost.expected, index) for index, row in enumerate(rows) if row.cost and row.cost.expected is not None]
+    return rows[min(known)[1]] if known else None

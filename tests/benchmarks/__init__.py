@@ -1,0 +1,1 @@
+"""Speed beside peers: ratios of one run, never a verdict. ``make bench`` prints them."""
