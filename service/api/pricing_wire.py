@@ -10,6 +10,7 @@ from service.api.errors import ApiError
 from service.api.pricing_schemas import (
     CompareRowAnswer,
     EstimateAnswer,
+    EstimateBatchAnswer,
     PriceListRow,
     UsageIn,
     WireAffordable,
@@ -20,9 +21,10 @@ from service.api.pricing_schemas import (
     WireTier,
     WireWindow,
 )
+from service.domain.catalog import Accuracy
 from service.domain.compare import CompareRow
 from service.domain.costing import Component, Cost
-from service.domain.estimate import Affordable, CostRange, Estimate
+from service.domain.estimate import Affordable, CostRange, Estimate, summed
 from service.domain.money import canonical
 from service.domain.notices import Notice
 from service.domain.prices import Free as FreePrice
@@ -115,6 +117,20 @@ def wire_estimate(estimate: Estimate) -> EstimateAnswer:
         counted=estimate.counted,
         accepted=estimate.accepted,
         warnings=[*count.warnings, *estimate.notices],
+    )
+
+
+def wire_batch(estimates: Sequence[Estimate]) -> EstimateBatchAnswer:
+    """Several calls: each by itself, and their sums; the accuracy is the worst of them."""
+    tokens = sum(item.count.tokens for item in estimates)
+    return EstimateBatchAnswer(
+        items=[wire_estimate(item) for item in estimates],
+        tokens=tokens,
+        low=sum(item.count.low for item in estimates),
+        high=sum(item.count.high for item in estimates),
+        input_tokens=tokens,
+        accuracy=Accuracy.worst(Accuracy(item.count.accuracy) for item in estimates).value,
+        cost=wire_range(summed([item.cost for item in estimates])),
     )
 
 

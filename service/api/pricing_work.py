@@ -16,7 +16,6 @@ from service.api.pricing_schemas import (
     CostAnswer,
     Costed,
     CostRequest,
-    EstimateBatchAnswer,
     EstimateRequest,
     PriceList,
 )
@@ -25,20 +24,20 @@ from service.api.pricing_wire import (
     distinct,
     moment,
     usage_of,
+    wire_batch,
     wire_cost,
     wire_estimate,
     wire_price,
     wire_price_row,
-    wire_range,
     wire_row,
     wire_usage,
 )
 from service.api.services import Services
-from service.domain.catalog import Accuracy, Resolution
+from service.domain.catalog import Resolution
 from service.domain.compare import MOST_CHARACTERS, CompareRow, by_script, cheapest, compare_row, in_order
 from service.domain.costing import cost_of
 from service.domain.counting import Scale, count_text, require_exact
-from service.domain.estimate import CacheUse, CallPlan, Estimate, estimate, summed
+from service.domain.estimate import CacheUse, CallPlan, estimate, summed
 from service.domain.framing import message_framing
 from service.domain.notices import Notice
 from service.domain.prices import Free, Price, PriceContext, Unknown
@@ -67,7 +66,7 @@ def estimate_work(services: Services, body: bytes, stop: Stop | None) -> bytes:
         services.metrics.counted(scale.info.name, scale.model or "", count.tokens, count.characters)
         estimates.append(estimate(count, found.model, price, plan, framing=framing))
     _record(services, found, [item.cost.expected for item in estimates])
-    return _encode(wire_estimate(estimates[0]) if single else _batch(estimates, scale))
+    return _encode(wire_estimate(estimates[0]) if single else wire_batch(estimates))
 
 
 def cost_work(services: Services, body: bytes, _stop: Stop | None) -> bytes:
@@ -174,19 +173,6 @@ def _texts(text: str | None, texts: Sequence[str] | None) -> tuple[Sequence[str]
     if (text is None) == (texts is None):
         raise ApiError(422, "invalid_request", "Give exactly one of `text` and `texts`.", path="text")
     return ([text], True) if text is not None else (texts or [], False)
-
-
-def _batch(estimates: Sequence[Estimate], scale: Scale) -> EstimateBatchAnswer:
-    accuracy = scale.accuracy if estimates else Accuracy.EXACT
-    return EstimateBatchAnswer(
-        items=[wire_estimate(item) for item in estimates],
-        tokens=sum(item.count.tokens for item in estimates),
-        low=sum(item.count.low for item in estimates),
-        high=sum(item.count.high for item in estimates),
-        input_tokens=sum(item.count.tokens for item in estimates),
-        accuracy=accuracy.value,
-        cost=wire_range(summed([item.cost for item in estimates])),
-    )
 
 
 def _record(services: Services, found: Resolution, dollars: Sequence[Decimal | None]) -> None:

@@ -18,7 +18,7 @@ import uvicorn
 from service import __version__
 from service.api.exchange import App
 from service.app.assembly import Assembly
-from service.app.refreshing import price_refresher
+from service.app.refreshing import asked_for, refresh_prices
 from service.domain.errors import DomainError
 from service.settings import InvalidSetting, unknown_variables
 
@@ -31,6 +31,7 @@ class Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, assembly: Assembly) -> None:
         super().__init__(config)
         self._assembly = assembly
+        self._refresh = asked_for(assembly)
         self._tasks: list[asyncio.Task[None]] = []
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -43,8 +44,8 @@ class Server(uvicorn.Server):
         """Listen, then begin what runs beside the requests."""
         await super().startup(sockets)
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._reload)
-        if self._assembly.settings.prices_url:
-            self._tasks.append(asyncio.create_task(price_refresher(self._assembly)))
+        if self._refresh is not None:
+            self._tasks.append(asyncio.create_task(refresh_prices(self._assembly, self._refresh)))
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End what runs beside the requests, then drain."""
@@ -84,9 +85,10 @@ def serve(app: App, assembly: Assembly, host: str, port: int) -> None:
         timeout_graceful_shutdown=assembly.settings.drain_seconds,
     )
     _say(f"{__version__}: listening on http://{f'[{host}]' if ':' in host else host}:{port}")
+    server = Server(config, assembly)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _already_handled)
-    Server(config, assembly).run()
+    server.run()
     if assembly.pool.close():
         sys.stderr.flush()
         os._exit(0)  # a library call that cannot be interrupted would hold up the exit, with nobody left to answer

@@ -92,7 +92,7 @@ def estimate(
 def _print(done: _Named, *, as_json: bool) -> None:
     total = summed([item.cost for _, item in done])
     if as_json:
-        _print_json(done, total)
+        _print_json(done)
         return
     if len(done) == 1:
         [(_, only)] = done
@@ -133,26 +133,11 @@ def _high(cost: CostRange) -> str:
     return dollars(cost.high, UNKNOWN if cost.status == "unknown" else NONE)
 
 
-def _print_json(done: _Named, total: CostRange) -> None:
-    from service.api.pricing_schemas import EstimateBatchAnswer  # noqa: PLC0415 - 35 ms that only --json costs
-    from service.api.pricing_wire import wire_estimate, wire_range  # noqa: PLC0415
+def _print_json(done: _Named) -> None:
+    from service.api.pricing_wire import wire_batch, wire_estimate  # noqa: PLC0415 - 35 ms that only --json costs
 
     items = [item for _, item in done]
-    if len(items) == 1:
-        print_json(wire_estimate(items[0]))
-        return
-    tokens = sum(item.count.tokens for item in items)
-    print_json(
-        EstimateBatchAnswer(
-            items=[wire_estimate(item) for item in items],
-            tokens=tokens,
-            low=sum(item.count.low for item in items),
-            high=sum(item.count.high for item in items),
-            input_tokens=tokens,
-            accuracy=items[0].count.accuracy,
-            cost=wire_range(total),
-        )
-    )
+    print_json(wire_estimate(items[0]) if len(items) == 1 else wire_batch(items))
 
 
 def _require_within(limit: Decimal, done: _Named) -> None:

@@ -209,7 +209,7 @@ def test_where_two_control_symbols_start_the_longer_one_is_parsed(v3: SentencePi
 
 @pytest.mark.parametrize("ids", [[-1], [10**6], [2**63]])
 def test_ids_outside_a_toy_vocabulary_are_refused(ids: list[int]) -> None:
-    with pytest.raises(InvalidIds, match="Its ids are 0 to"):
+    with pytest.raises(InvalidIds, match="its ids are 0 to"):
         toy("unigram").decode(ids)
 
 

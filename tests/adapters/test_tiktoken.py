@@ -78,7 +78,7 @@ def test_fits_does_not_count_a_long_text_to_its_end(vocabularies, monkeypatch):
     tokenizer = vocabularies.load("cl100k_base")
     counted: list[int] = []
     encode = tokenizer._ranks_of
-    monkeypatch.setattr(tokenizer, "_ranks_of", lambda text: counted.append(len(text)) or encode(text))
+    monkeypatch.setattr(tokenizer, "_ranks_of", lambda text, stop: counted.append(len(text)) or encode(text, stop))
     assert not tokenizer.fits("a truck " * 1_000_000, 100)
     assert sum(counted) < 100_000
     counted.clear()

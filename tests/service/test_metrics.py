@@ -38,6 +38,7 @@ def test_promtool_accepts_the_exposition(api):
 def test_a_thousand_made_up_names_make_no_series(api):
     api.post("/v1/count", {"model": "made-up", "text": "a"})
     api.get("/made/up")
+    api.get("/metrics")
     before = _series(api.get("/metrics").text)
     unknown = _value(api.get("/metrics").text, "weighbridge_unknown_models_total")
     for i in range(1000):

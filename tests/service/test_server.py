@@ -16,6 +16,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.service.pricebook import price_server
+
 pytestmark = pytest.mark.xdist_group("server")
 MARK = "zebra7secret"
 
@@ -230,3 +232,52 @@ def test_sighup_reloads_the_file_and_a_wrong_one_changes_nothing(serve, tmp_path
     reload("", "was reloaded")
     assert _post(server.url, {"model": "own", "text": "Hello"}).json()["code"] == "unknown_model"
     assert server.stop() == 0
+
+
+def _outcome(server, words: str) -> None:
+    for _ in range(400):
+        if words in httpx.get(f"{server.url}/metrics", timeout=60).text:
+            return
+        time.sleep(0.05)
+    raise TimeoutError(server.log.read_text())
+
+
+def _million(server) -> dict:
+    body = {"model": "gpt-4o", "usage": {"input_tokens": 1_000_000}}
+    return httpx.post(f"{server.url}/v1/cost", json=body, timeout=60).json()
+
+
+def test_a_refresh_puts_newer_prices_in_service_and_they_outlive_a_restart(serve):
+    raw = price_server.raw_of(list(price_server.bundled))
+    price_server.model_in(raw, "openai", "gpt-4o")["prices"]["input_mtok"] = 3.5
+    settings = {"vocabularies": "o200k_base,mistral_v3"}
+    with price_server.PriceServer(price_server.Answer(json.dumps(raw).encode())) as source:
+        server = serve(prices_url=source.url, **settings)
+        _outcome(server, 'weighbridge_price_refresh_total{outcome="updated",reason="accepted"} 1.0')
+        answer = _million(server)
+        assert answer["cost"]["expected"] == "3.5"
+        assert answer["price"]["source"].startswith("genai-prices from ")
+        assert server.stop() == 0
+        again = serve(prices_url=source.url, **settings)
+        for _ in range(200):
+            if _million(again)["cost"]["expected"] == "3.5":
+                break
+            time.sleep(0.05)
+        assert _million(again)["cost"]["expected"] == "3.5"
+        assert len(source.requests) == 1
+
+
+@pytest.mark.parametrize("body", [b"[]", b"<html>", b'{"providers": []}'])
+def test_a_refresh_with_a_bad_list_changes_nothing_and_a_metric_says_so(serve, body):
+    with price_server.PriceServer(price_server.Answer(body)) as source:
+        server = serve(vocabularies="o200k_base,mistral_v3", prices_url=source.url)
+        _outcome(server, 'weighbridge_price_refresh_total{outcome="rejected"')
+        answer = _million(server)
+        assert answer["cost"]["expected"] == "2.5"
+        assert answer["price"]["source"] == "genai-prices 0.2.3"
+
+
+def test_a_refresh_from_a_place_without_encryption_stops_the_start(serve):
+    server = serve(ready=False, prices_url="http://prices.example/data.json")
+    assert server.process.wait(60) == 2
+    assert "WEIGHBRIDGE_PRICES" in server.log.read_text()
