@@ -40,6 +40,7 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.run: requirements.lock pyproject.toml | $(VENV)/bin/python
+	@echo "Installing what the service needs (about half a minute) ..."
 	$(BIN)/pip install --quiet --require-hashes -r requirements.lock
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@

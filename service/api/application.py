@@ -108,7 +108,7 @@ def _framework_error(error: HTTPException) -> ApiError:
     if error.status_code == 405:
         detail = "See /openapi.json for what this route takes."
         return ApiError(405, "method_not_allowed", detail, headers=error.headers)
-    return ApiError(404, "not_found", "See /openapi.json for all routes.")
+    return ApiError(404, "not_found", "See /docs or /openapi.json for all routes.")
 
 
 def _openapi(app: FastAPI) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from importlib import resources
 from typing import Any
 
 import msgspec
+from fastapi import Response
 
 from service.api.errors import Problem
 from service.domain.notices import LiteralNotice, Notice
@@ -34,9 +35,10 @@ class Operation:
         if self.request is not None:
             content: dict[str, Any] = {"schema": _reference(self.request)}
             if self.example:
-                content["examples"] = {"example": {"value": examples()[self.example]["request"]}}
+                content["examples"] = {"example": {"summary": self.example, "value": {}}}
             extra["requestBody"] = {"required": True, "content": {"application/json": content}}
         return {
+            "response_class": Response,
             "summary": self.summary,
             "responses": self._responses(others or {}),
             "openapi_extra": extra,
@@ -47,7 +49,7 @@ class Operation:
         schemas = [_reference(kind) for kind in self.answers]
         content: dict[str, Any] = {"schema": schemas[0] if len(schemas) == 1 else {"oneOf": schemas}} if schemas else {}
         if self.example:
-            content["examples"] = {"example": {"value": examples()[self.example]["answer"]}}
+            content["examples"] = {"example": {"summary": self.example, "value": {}}}
         problem = {"application/problem+json": {"schema": _reference(Problem)}}
         return {
             200: {"description": "The answer.", "content": {self.media_type: content}},
@@ -68,8 +70,28 @@ def complete(schema: dict[str, Any], types: Sequence[type]) -> dict[str, Any]:
     _, components = msgspec.json.schema_components(types, ref_template=_REF)
     for component in components.values():
         _widen_notices(component)
+        _name_types(component)
+    _restore_examples(schema)
     schema.setdefault("components", {}).setdefault("schemas", {}).update(components)
     return schema
+
+
+def _name_types(component: dict[str, Any]) -> None:
+    """Say that a choice of words is a string, which viewers want to read."""
+    for declared in component.get("properties", {}).values():
+        for part in (declared, *declared.get("anyOf", ())):
+            if part.get("enum") and all(isinstance(choice, str) for choice in part["enum"]):
+                part.setdefault("type", "string")
+
+
+def _restore_examples(schema: dict[str, Any]) -> None:
+    """Put back what FastAPI leaves out of examples: their nulls."""
+    for operations in schema.get("paths", {}).values():
+        for operation in operations.values():
+            for part, holder in (("request", operation.get("requestBody")), ("answer", operation["responses"]["200"])):
+                for content in (holder or {}).get("content", {}).values():
+                    for example in content.get("examples", {}).values():
+                        example["value"] = examples()[example["summary"]][part]
 
 
 def _widen_notices(component: dict[str, Any]) -> None:

@@ -154,12 +154,15 @@ def _row(
 
 
 def _plan(services: Services, request: EstimateRequest | CompareRequest) -> CallPlan:
+    expected = request.expected_output_tokens
+    if isinstance(request, CompareRequest) and expected is None and request.max_output_tokens is None:
+        expected = 0  # what models may answer at most says nothing about the text
     cache = request.cache if isinstance(request, EstimateRequest) else None
     return CallPlan(
         at=moment(request.at, services.now()),
         context=_context(request),
         max_output_tokens=request.max_output_tokens,
-        expected_output_tokens=request.expected_output_tokens,
+        expected_output_tokens=expected,
         cache=CacheUse(cache.read_tokens, cache.write) if cache else CacheUse(),
         max_cost_usd=request.max_cost_usd if isinstance(request, EstimateRequest) else None,
     )

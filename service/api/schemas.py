@@ -8,6 +8,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from service.domain.counting import TokenizerInfo
+
 Id = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 Name = Annotated[str, Meta(min_length=1, max_length=512)]
 
@@ -55,15 +57,6 @@ class DetokenizeRequest(Weighing, frozen=True, forbid_unknown_fields=True, kw_on
     ids: Annotated[list[Id], Meta(max_length=1_000_000)]
 
 
-class TokenizerRef(msgspec.Struct, frozen=True):
-    """Which tokenizer answered."""
-
-    name: str
-    family: str
-    engine: str
-    sha256: str
-
-
 class WirePiece(msgspec.Struct, frozen=True):
     """One token. ``text`` is ``null`` where its bytes are no UTF-8 of their own; places are in code points."""
 
@@ -80,7 +73,7 @@ class TokenizeAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
 
     model: str | None
     provider: str | None
-    tokenizer: TokenizerRef
+    tokenizer: TokenizerInfo
     accuracy: str
     tokens: int
     ids: Sequence[int]
@@ -93,7 +86,7 @@ class DetokenizeAnswer(msgspec.Struct, frozen=True):
 
     model: str | None
     provider: str | None
-    tokenizer: TokenizerRef
+    tokenizer: TokenizerInfo
     accuracy: str
     text: str
     bytes: str

@@ -17,7 +17,6 @@ from service.api.schemas import (
     Sample,
     TokenizeAnswer,
     TokenizeRequest,
-    TokenizerRef,
     WirePiece,
 )
 from service.api.services import Services
@@ -93,9 +92,7 @@ def _record(services: Services, scale: Scale, item: Count) -> None:
 
 
 def _header(scale: Scale) -> dict[str, Any]:
-    info = scale.info
-    ref = TokenizerRef(info.name, info.family, info.engine, info.sha256)
-    return {"model": scale.model, "provider": scale.provider, "tokenizer": ref, "accuracy": scale.accuracy.value}
+    return {"model": scale.model, "provider": scale.provider, "tokenizer": scale.info, "accuracy": scale.accuracy.value}
 
 
 def _wire(piece: Piece) -> WirePiece:

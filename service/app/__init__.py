@@ -8,7 +8,7 @@ from service.api.exchange import App
 from service.api.middleware import HostGuard, RequestLog, log_writer
 from service.api.services import Services
 from service.app.assembly import Assembly, inner_app
-from service.app.server import require_loopback
+from service.app.server import bind, require_loopback
 from service.app.server import serve as run_server
 from service.settings import Settings
 
@@ -47,5 +47,6 @@ def serve(host: str, port: int, *, insecure: bool = False) -> None:
     """
     if not insecure:
         require_loopback(host)
-    assembly = Assembly(Settings.from_env())
-    run_server(layered(assembly.switch, assembly.services, insecure=insecure), assembly, host, port)
+    with bind(host, port) as listener:
+        assembly = Assembly(Settings.from_env())
+        run_server(layered(assembly.switch, assembly.services, insecure=insecure), assembly, listener)

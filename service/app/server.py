@@ -43,6 +43,9 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen, then begin what runs beside the requests."""
         await super().startup(sockets)
+        host, port = self.servers[0].sockets[0].getsockname()[:2]
+        where = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        sys.stderr.write(f"weighbridge {__version__}: listening on {where}, process {os.getpid()}; see {where}/docs\n")
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._reload)
         if self._refresh is not None:
             self._tasks.append(asyncio.create_task(refresh_prices(self._assembly, self._refresh)))
@@ -69,26 +72,37 @@ def reload(assembly: Assembly) -> None:
         _say("the configuration was reloaded")
 
 
-def serve(app: App, assembly: Assembly, host: str, port: int) -> None:
-    """Serve ``app`` until SIGTERM or SIGINT."""
+def bind(host: str, port: int) -> socket.socket:
+    """A socket on ``host`` and ``port`` that takes no connection yet. Raises ``InvalidSetting`` where it is taken."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        listener.close()
+        reason = (error.strerror or "the address cannot be used").lower()
+        raise InvalidSetting(f"Port {port} of {host}: {reason}. Choose another with --port.") from None
+    return listener
+
+
+def serve(app: App, assembly: Assembly, listener: socket.socket) -> None:
+    """Serve ``app`` on ``listener`` until SIGTERM or SIGINT."""
     for message in unknown_variables(os.environ):
         _say(message)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     config = uvicorn.Config(
         cast("Any", app),
-        host=host,
-        port=port,
         log_config=None,
         access_log=False,
         server_header=False,
         timeout_keep_alive=75,  # longer than the idle time of common client pools
         timeout_graceful_shutdown=assembly.settings.drain_seconds,
     )
-    _say(f"{__version__}: listening on http://{f'[{host}]' if ':' in host else host}:{port}")
     server = Server(config, assembly)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _already_handled)
-    server.run()
+    server.run([listener])
     if assembly.pool.close():
         sys.stderr.flush()
         os._exit(0)  # a library call that cannot be interrupted would hold up the exit, with nobody left to answer

@@ -76,7 +76,7 @@ class Estimator:
             return 0, 0, 0
         blank, solid, emoji = _unsettled(text) if self.repeats else (0, 0, 0)
         seen = max(0, count - (_vanishing(text) if self.repeats else 0))
-        low = max(0, math.floor(seen * self.low) - self.slack - blank - solid)
+        low = max(1 if seen == count else 0, math.floor(seen * self.low) - self.slack - blank - solid)
         high = math.ceil(count * self.high + self.capitals * self._shouted(text))
         high += self.slack + solid + _DEAREST_EMOJI * emoji
         tokens = int((count * self.factor).to_integral_value(ROUND_HALF_EVEN))

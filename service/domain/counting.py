@@ -14,12 +14,16 @@ from service.domain.notices import NO_NOTICES, LiteralNotice, Notice
 
 @dataclass(frozen=True, slots=True)
 class TokenizerInfo:
-    """Which tokenizer counted, and with what engine; ``sha256`` is the vocabulary file's."""
+    """Which tokenizer counted, and with what engine; ``sha256`` is the vocabulary file's.
+
+    ``added_tokens`` (BOS, EOS and the like) are what its library puts around a text when asked; no count holds them.
+    """
 
     name: str
     family: str
     engine: str
     sha256: str
+    added_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +126,9 @@ class Weigher:
         return scale
 
     def _plain(self, tokenizer: Tokenizer) -> Scale:
-        info = TokenizerInfo(tokenizer.name, tokenizer.family.value, tokenizer.engine, tokenizer.sha256)
+        info = TokenizerInfo(
+            tokenizer.name, tokenizer.family.value, tokenizer.engine, tokenizer.sha256, tokenizer.added_tokens
+        )
         return Scale(tokenizer, info, self._scanners[tokenizer.name], Accuracy.EXACT)
 
     def _resolved(self, found: Resolution) -> Scale:

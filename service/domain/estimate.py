@@ -104,7 +104,7 @@ def estimate(
     if plan.cache.read_tokens > count.tokens:
         raise InconsistentUsage("cache.read_tokens is more than the input has")
     notices = list(_framing_notices(framing))
-    most = _most_output(spec, plan, count, notices)
+    most = _most_output(spec, plan, count.high + framing, notices)
     expected = _expected_output(spec, plan, most)
     cost, cost_notices = _range(count, price, plan, framing, (expected, most))
     notices += cost_notices
@@ -129,7 +129,7 @@ def _framing_notices(framing: int) -> Iterator[Notice]:
         yield Notice("framing_not_included", message, "text")
 
 
-def _most_output(spec: ModelSpec, plan: CallPlan, count: Count, notices: list[Notice]) -> int | None:
+def _most_output(spec: ModelSpec, plan: CallPlan, most_input: int, notices: list[Notice]) -> int | None:
     """The most output the call can bring, with a warning where the caller did not say."""
     if spec.kind == "embedding":
         return 0
@@ -138,15 +138,15 @@ def _most_output(spec: ModelSpec, plan: CallPlan, count: Count, notices: list[No
             message = f"The model answers with at most {spec.max_output_tokens} tokens."
             notices.append(Notice("max_output_above_model", message, "max_output_tokens"))
         return plan.max_output_tokens
-    most = spec.max_output_tokens
+    most, code = spec.max_output_tokens, "max_output_assumed"
+    message = f"Without max_output_tokens the model's own limit of {most} tokens is taken."
     if most is None and spec.context_window is not None:
-        most = max(0, spec.context_window - count.low)
-    if most is None:
+        most = max(0, spec.context_window - most_input)
+        message = f"No limit of the output is known: what is left of the context window, {most} tokens, is taken."
+    elif most is None:
+        code = "max_output_unknown"
         message = "Without max_output_tokens there is no upper bound: no source gives this model's own limit."
-        notices.append(Notice("max_output_unknown", message, "max_output_tokens"))
-    else:
-        message = f"Without max_output_tokens the model's own limit of {most} tokens is taken."
-        notices.append(Notice("max_output_assumed", message, "max_output_tokens"))
+    notices.append(Notice(code, message, "max_output_tokens"))
     return most
 
 

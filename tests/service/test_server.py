@@ -162,7 +162,8 @@ def test_a_taken_port_is_a_clear_error(serve):
     with second_log.open("wb") as log:
         command = [sys.executable, "-m", "service", "serve", "--port", str(first.port)]
         assert subprocess.run(command, stdout=log, stderr=log, check=False, timeout=120).returncode != 0
-    assert "address already in use" in second_log.read_text()
+    assert f"Port {first.port} of 127.0.0.1: address already in use" in second_log.read_text()
+    assert "listening" not in second_log.read_text()
     assert "Traceback" not in second_log.read_text()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Request, Response
 
 from service.api import pricing_work as work
+from service.api.errors import ApiError
 from service.api.openapi import Operation
 from service.api.pricing_schemas import (
     CompareAnswer,
@@ -56,7 +57,9 @@ def router(services: Services) -> APIRouter:
         return await answer(services, work.cost_work, request, weight=1)
 
     @routes.get("/v1/prices", **_PRICES.options())
-    async def prices(provider: str = "", model: str = "") -> Response:
+    async def prices(request: Request, provider: str = "", model: str = "") -> Response:
+        if not {*request.query_params} <= {"provider", "model"}:
+            raise ApiError(422, "invalid_request", "Unknown query parameter. Allowed: provider, model.")
         return Response(work.price_list(services, provider, model), media_type="application/json")
 
     return routes

@@ -164,6 +164,16 @@ def test_a_comparison_puts_the_cheapest_first_and_unknown_prices_last(priced):
     assert answer["rows"][2]["cost"]["status"] == "unknown"
 
 
+def test_a_comparison_without_a_limit_ranks_by_the_text_alone(priced):
+    row = _cost(priced, "/v1/compare", text="Hello, World!", models=["own"])["rows"][0]
+    assert (row["cost"]["low"], row["cost"]["expected"], row["cost"]["high"]) == ("0.00001", "0.00001", "0.00109")
+
+
+def test_an_unknown_query_name_is_refused_like_an_unknown_field(priced):
+    answer = priced.get("/v1/prices?modell=own")
+    assert (answer.status_code, answer.json()["code"]) == (422, "invalid_request")
+
+
 def test_a_comparison_takes_tokens_apart_by_script(priced):
     answer = _cost(priced, "/v1/compare", text="hello 世界", tokenizers=["o200k_base"])
     scripts = answer["rows"][0]["by_script"]

@@ -316,7 +316,7 @@ HALF = Estimator("words", factor=Decimal("0.5"), low=Decimal("0.4"), high=Decima
     ("count", "bounds"),
     [
         (0, (0, 0, 0)),
-        (1, (1, 0, 4)),  # round(0.5) is 0, and a text that is not empty has a token
+        (1, (1, 1, 4)),  # round(0.5) is 0, and a text that is not empty has a token
         (10, (5, 2, 17)),
         (13, (6, 3, 22)),  # round(6.5) to even, floor(5.2) - 2, ceil(19.5) + 2
         (1000, (500, 398, 1502)),

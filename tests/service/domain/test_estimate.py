@@ -69,6 +69,13 @@ def test_without_any_limit_there_is_no_upper_bound():
     assert [notice.code for notice in result.notices] == ["max_output_unknown"]
 
 
+def test_where_no_limit_is_known_what_is_left_of_the_window_is_taken_and_fits():
+    spec = ModelSpec("p", "m", tokenizer="t", accuracy=Accuracy.EXACT, context_window=1000)
+    result = estimate(counted(10, 8, 20), spec, price(input="1", output="2"), CallPlan(NOW), framing=5)
+    assert result.max_output_tokens == 975
+    assert (result.context.fits, result.context.remaining) == (True, 15)
+
+
 def test_a_limit_above_the_models_own_is_pointed_out():
     result = estimate(counted(10), CHAT, price(input="1", output="2"), CallPlan(NOW, max_output_tokens=101))
     assert [notice.code for notice in result.notices] == ["max_output_above_model"]
