@@ -217,7 +217,10 @@ def moment(at: datetime | None, now: datetime) -> datetime:
     if at.tzinfo is None:
         detail = "Give `at` with its offset from UTC, as in 2026-11-29T12:00:00Z."
         raise ApiError(422, "invalid_request", detail, path="at")
-    return at.astimezone(UTC)
+    try:
+        return at.astimezone(UTC)
+    except OverflowError:
+        raise ApiError(422, "invalid_request", "That time lies outside the calendar in UTC.", path="at") from None
 
 
 def distinct(notices: Sequence[Notice]) -> list[Notice]:

@@ -34,7 +34,7 @@ from service.api.pricing_wire import (
 )
 from service.api.services import Services
 from service.domain.catalog import Resolution
-from service.domain.compare import MOST_CHARACTERS, CompareRow, by_script, cheapest, compare_row, in_order
+from service.domain.compare import MOST_CHARACTERS, CompareRow, by_script, cheapest, compare_row, in_order, scripts_of
 from service.domain.costing import cost_of
 from service.domain.counting import Scale, count_text, require_exact
 from service.domain.estimate import CacheUse, CallPlan, estimate, summed
@@ -97,19 +97,20 @@ def compare_work(services: Services, body: bytes, stop: Stop | None) -> bytes:
     if request.models is not None and request.tokenizers is not None:
         raise ApiError(422, "invalid_request", "Give `models` or `tokenizers`, not both.", path="models")
     texts, _ = _texts(request.text, request.texts)
+    scripts = scripts_of(texts, services.script_of)
     notices: list[Notice] = []
     rows: list[tuple[CompareRow, Price | Free | Unknown | None]] = []
     if request.tokenizers is not None:
         for name in request.tokenizers:
             scale = services.weigher.scale_of_tokenizer(name)
-            rows.append((_row(services, scale, texts, None, stop, notices), None))
+            rows.append((_row(services, scale, (texts, scripts), None, stop, notices), None))
     else:
         for name in request.models or services.compared:
             found = services.resolve(name, None)
             scale = services.weigher.scale_of(found)
             plan = _plan(services, request)
             price = services.pricer.price(found, plan.at, plan.context)
-            rows.append((_row(services, scale, texts, (found, price, plan), stop, notices), price))
+            rows.append((_row(services, scale, (texts, scripts), (found, price, plan), stop, notices), price))
     ordered = in_order([row for row, _ in rows])
     prices = {id(row): price for row, price in rows}
     best = cheapest(ordered)
@@ -117,15 +118,17 @@ def compare_work(services: Services, body: bytes, stop: Stop | None) -> bytes:
         message = f"Scripts are told apart up to {MOST_CHARACTERS} characters."
         notices.append(Notice("by_script_omitted", message, "text"))
     answer = [wire_row(row, prices[id(row)]) for row in ordered]
-    return _encode(CompareAnswer(answer, best.scale.model if best else None, distinct(notices)))
+    return _encode(CompareAnswer(answer, best.scale.label if best else None, distinct(notices)))
 
 
 def price_list(services: Services, provider: str, model: str) -> bytes:
-    """``GET /v1/prices``: every row, or those of a provider, a model or both as the price list names them."""
+    """``GET /v1/prices``: every row, or those of a provider, a model or both; a provider goes by any of its names."""
+    sellers = services.weigher.catalog.price_providers(provider.strip().lower())
+    model = model.strip().lower()
     rows = [
         wire_price_row(row)
         for (seller, name), found in services.pricer.book.models.items()
-        if provider in ("", seller) and model in ("", name)
+        if (not provider or seller in sellers) and model in ("", name.lower())
         for _, row in found
     ]
     return _encode(PriceList(rows))
@@ -134,12 +137,13 @@ def price_list(services: Services, provider: str, model: str) -> bytes:
 def _row(
     services: Services,
     scale: Scale,
-    texts: Sequence[str],
+    weighed: tuple[Sequence[str], Sequence[Sequence[str]]],
     priced: tuple[Resolution, Price | Free | Unknown, CallPlan] | None,
     stop: Stop | None,
     notices: list[Notice],
 ) -> CompareRow:
     """One row: each text counted, and for a model each estimated as a call of its own."""
+    texts, scripts = weighed
     counts = [count_text(scale, text, path=f"texts[{i}]", stop=stop) for i, text in enumerate(texts)]
     cost = None
     if priced is not None:
@@ -150,7 +154,7 @@ def _row(
         if cost.status == "unknown":
             services.metrics.unknown_prices.inc()
     notices += [notice for count in counts for notice in count.warnings if notice.code == "lone_surrogate"]
-    return compare_row(scale, counts, by_script(scale, texts, services.script_of), cost)
+    return compare_row(scale, counts, by_script(scale, texts, scripts, sum(c.tokens for c in counts), stop), cost)
 
 
 def _plan(services: Services, request: EstimateRequest | CompareRequest) -> CallPlan:

@@ -25,6 +25,7 @@ from service.domain.compare import (
     cheapest,
     compare_row,
     in_order,
+    scripts_of,
 )
 from service.domain.counting import Count, Scale, count_text
 from service.domain.estimate import CallPlan, estimate, summed
@@ -51,11 +52,12 @@ class _Weighing:
         price = self.here.pricer.price(found, self.plan.at, self.plan.context)
         framing = message_framing(self.here.framings, found.model)
         costs = [estimate(count, found.model, price, self.plan, framing=framing).cost for count in counts]
-        return compare_row(scale, counts, self._by_script(scale), summed(costs)), price
+        return compare_row(scale, counts, self._by_script(scale, counts), summed(costs)), price
 
     def of_tokenizer(self, scale: Scale) -> _Priced:
         """Each text counted."""
-        return compare_row(scale, self._counts(scale), self._by_script(scale), None), None
+        counts = self._counts(scale)
+        return compare_row(scale, counts, self._by_script(scale, counts), None), None
 
     @property
     def notices(self) -> Sequence[Notice]:
@@ -67,8 +69,10 @@ class _Weighing:
     def _counts(self, scale: Scale) -> list[Count]:
         return [count_text(scale, text, path=f"texts[{index}]") for index, text in enumerate(self.texts)]
 
-    def _by_script(self, scale: Scale) -> Mapping[str, ScriptTokens]:
-        return by_script(scale, self.texts, script_of) if self.scripts else {}
+    def _by_script(self, scale: Scale, counts: Sequence[Count]) -> Mapping[str, ScriptTokens]:
+        if not self.scripts:
+            return {}
+        return by_script(scale, self.texts, scripts_of(self.texts, script_of), sum(count.tokens for count in counts))
 
 
 @click.command()
@@ -109,7 +113,7 @@ def compare(
         billing.at,
         billing.context,
         max_output_tokens=max_output,
-        expected_output_tokens=expected_output,
+        expected_output_tokens=0 if expected_output is None and max_output is None else expected_output,
     )
     weighing = _Weighing(environment(), [text for _, text in named], plan, scripts or as_json)
     done = _rows(weighing, models, tokenizers)
@@ -195,7 +199,7 @@ def _print_notes(weighing: _Weighing, done: Sequence[_Priced]) -> None:
             note(f"{_name(row)}: {price.message}")
     priced = any(price is not None for _, price in done)
     if priced and not weighing.scripts and weighing.plan.max_output_tokens is None:
-        note("Without --max-output the dollars hold all the output that a model can give.")
+        note("Without --max-output the dollars are those of the text alone.")
 
 
 def _print_json(weighing: _Weighing, done: Sequence[_Priced]) -> None:
@@ -204,4 +208,4 @@ def _print_json(weighing: _Weighing, done: Sequence[_Priced]) -> None:
 
     best = cheapest([row for row, _ in done])
     rows = [wire_row(row, price) for row, price in done]
-    print_json(CompareAnswer(rows, best.scale.model if best else None, weighing.notices))
+    print_json(CompareAnswer(rows, best.scale.label if best else None, weighing.notices))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
+from adapters.port import Stop
 from service.domain.counting import Count, Scale
 from service.domain.estimate import CostRange
 
@@ -73,32 +74,49 @@ def compare_row(
     )
 
 
-def by_script(scale: Scale, texts: Sequence[str], script_of: ScriptOf) -> dict[str, ScriptTokens]:
-    """Characters and tokens of each script. A token belongs to the script of its first character that has one.
-
-    For a stand-in vocabulary the tokens are scaled by its factor. Empty beyond ``MOST_CHARACTERS``.
-    """
+def scripts_of(texts: Sequence[str], script_of: ScriptOf) -> list[list[str]]:
+    """The script of every character of every text; empty beyond ``MOST_CHARACTERS``."""
     if sum(map(len, texts)) > MOST_CHARACTERS:
-        return {}
+        return []
+    return [list(map(script_of, text)) for text in texts]
+
+
+def by_script(
+    scale: Scale, texts: Sequence[str], scripts: Sequence[Sequence[str]], total: int, stop: Stop | None = None
+) -> dict[str, ScriptTokens]:
+    """Characters and tokens of each script, most tokens first. A token belongs to its first character that has one.
+
+    ``scripts`` are those of ``scripts_of``. A stand-in's tokens are scaled so that they add up to ``total``.
+    """
     characters: dict[str, int] = {}
     tokens: dict[str, int] = {}
-    for text in texts:
-        scripts = list(map(script_of, text))
-        for script in scripts:
-            characters[script] = characters.get(script, 0) + 1
+    for text, kinds in zip(texts, scripts, strict=False):
+        if stop is not None:
+            stop.check()
+        for kind in kinds:
+            characters[kind] = characters.get(kind, 0) + 1
         for piece in scale.tokenizer.pieces(text):
-            script = next((s for s in scripts[piece.start : piece.end] if s != COMMON), COMMON)
+            script = next((kind for kind in kinds[piece.start : piece.end] if kind != COMMON), COMMON)
             tokens[script] = tokens.get(script, 0) + 1
-    factor = scale.estimator.factor if scale.estimator else Decimal(1)
-    scaled = {script: round(tokens.get(script, 0) * factor) for script in characters | tokens}
+    shares = _apportioned(total, {script: tokens.get(script, 0) for script in characters | tokens})
     return {
         script: ScriptTokens(
-            characters.get(script, 0),
-            count,
-            count / characters[script] if characters.get(script) else None,
+            characters.get(script, 0), count, count / characters[script] if characters.get(script) else None
         )
-        for script, count in sorted(scaled.items(), key=lambda item: -item[1])
+        for script, count in sorted(shares.items(), key=lambda item: -item[1])
     }
+
+
+def _apportioned(total: int, weights: dict[str, int]) -> dict[str, int]:
+    """``total`` in whole parts, as near to ``weights`` as can be: what is left over goes to the largest remainders."""
+    whole = sum(weights.values())
+    if not whole:
+        return weights
+    shares = {name: total * weight // whole for name, weight in weights.items()}
+    by_remainder = sorted(weights, key=lambda name: total * weights[name] % whole, reverse=True)
+    for name in by_remainder[: total - sum(shares.values())]:
+        shares[name] += 1
+    return shares
 
 
 def in_order(rows: Sequence[CompareRow]) -> list[CompareRow]:

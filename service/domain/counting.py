@@ -91,7 +91,13 @@ class Scale:
     notices: tuple[Notice, ...] = ()
     model: str | None = None
     provider: str | None = None
+    vendor: str | None = None
     rule: str | None = None
+
+    @property
+    def label(self) -> str | None:
+        """The model's id, with its seller in front where that is not its vendor."""
+        return self.model if self.provider == self.vendor else f"{self.provider}/{self.model}"
 
 
 class Weigher:
@@ -151,6 +157,7 @@ class Weigher:
             notices=notices,
             model=spec.id,
             provider=found.provider,
+            vendor=spec.provider,
             rule=found.rule,
         )
 

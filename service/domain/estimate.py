@@ -101,8 +101,11 @@ def estimate(
 
     Raises ``InconsistentUsage`` where the plan contradicts the count.
     """
-    if plan.cache.read_tokens > count.tokens:
-        raise InconsistentUsage("cache.read_tokens is more than the input has")
+    if plan.cache.read_tokens > count.high:
+        raise InconsistentUsage("cache.read_tokens is more than the input can have")
+    expected, most = plan.expected_output_tokens, plan.max_output_tokens
+    if expected is not None and most is not None and expected > most:
+        raise InconsistentUsage("expected_output_tokens is more than max_output_tokens")
     notices = list(_framing_notices(framing))
     most = _most_output(spec, plan, count.high + framing, notices)
     expected = _expected_output(spec, plan, most)
@@ -138,15 +141,16 @@ def _most_output(spec: ModelSpec, plan: CallPlan, most_input: int, notices: list
             message = f"The model answers with at most {spec.max_output_tokens} tokens."
             notices.append(Notice("max_output_above_model", message, "max_output_tokens"))
         return plan.max_output_tokens
-    most, code = spec.max_output_tokens, "max_output_assumed"
-    message = f"Without max_output_tokens the model's own limit of {most} tokens is taken."
-    if most is None and spec.context_window is not None:
-        most = max(0, spec.context_window - most_input)
-        message = f"No limit of the output is known: what is left of the context window, {most} tokens, is taken."
-    elif most is None:
-        code = "max_output_unknown"
+    own, window = spec.max_output_tokens, spec.context_window
+    left = None if window is None else max(0, window - most_input)
+    most = min((limit for limit in (own, left) if limit is not None), default=None)
+    if most is None:
         message = "Without max_output_tokens there is no upper bound: no source gives this model's own limit."
-    notices.append(Notice(code, message, "max_output_tokens"))
+        notices.append(Notice("max_output_unknown", message, "max_output_tokens"))
+    else:
+        what = "the model's own limit" if most == own else "what is left of the context window"
+        message = f"Without max_output_tokens {what} is taken: {most} tokens."
+        notices.append(Notice("max_output_assumed", message, "max_output_tokens"))
     return most
 
 
@@ -178,42 +182,55 @@ def _context(spec: ModelSpec, count: Count, output: int, framing: int) -> Contex
 def _range(
     count: Count, price: Price | Free | Unknown, plan: CallPlan, framing: int, output: tuple[int, int | None]
 ) -> tuple[CostRange, Sequence[Notice]]:
+    if isinstance(price, Free):
+        return CostRange("free", Decimal(0), Decimal(0), Decimal(0)), ()
     expected_output, most_output = output
-    reads, write = plan.cache.read_tokens, plan.cache.write
-    cheapest = min(
-        (cost_of(usage, price) for usage in _cheapest(count.low, reads)), key=lambda cost: cost.usd or Decimal(0)
-    )
-    likely = cost_of(_usage(count.tokens, expected_output, reads, write), price)
-    if cheapest.status == "unknown" or likely.status == "unknown":
-        unknown = likely if likely.status == "unknown" else cheapest
-        return CostRange("unknown", None, None, None, missing=unknown.missing), unknown.notices
-    dearest = _dearest(count, price, framing, most_output, write)
-    if dearest is not None and dearest.status == "unknown":
-        return CostRange("unknown", None, None, None, missing=dearest.missing), dearest.notices
-    high = None if dearest is None else max(dearest.usd or Decimal(0), likely.usd or Decimal(0))
-    low = min(cheapest.usd or Decimal(0), likely.usd or Decimal(0))
-    return CostRange(likely.status, low, likely.usd, high, likely.components), likely.notices
-
-
-def _cheapest(tokens: int, reads: int) -> Iterator[Usage]:
-    yield _usage(tokens, 0, 0, None)
-    if reads:
-        yield _usage(tokens, 0, min(reads, tokens), None)
+    reads = min(plan.cache.read_tokens, count.tokens)
+    likely = cost_of(_usage(count.tokens, expected_output, reads, plan.cache.write), price)
+    low_reads = min(plan.cache.read_tokens, count.low)
+    ways = [(0, None), (low_reads, None), (0, plan.cache.write), (low_reads, plan.cache.write)]
+    cheapest = [cost_of(_usage(count.low, 0, read, write), price) for read, write in dict.fromkeys(ways)]
+    dearest = _dearest(count, price, framing, most_output, plan.cache.write)
+    for cost in (likely, *cheapest, *dearest):
+        if cost.usd is None:
+            return CostRange("unknown", None, None, None, missing=cost.missing), cost.notices
+    low = min(_dollars((likely, *cheapest)))
+    high = max(_dollars((likely, *dearest))) if dearest else None
+    notices = list(likely.notices)
+    if high is not None and _is_short_write(price, plan):
+        high = None
+        message = "No rate of one-hour cache writes is known, so there is no upper bound of the cost."
+        notices.append(Notice("cache_write_1h_unpriced", message, "cache.write"))
+    return CostRange(likely.status, low, likely.usd, high, likely.components), notices
 
 
 def _dearest(
     count: Count, price: Price | Free | Unknown, framing: int, output: int | None, write: CacheWrite | None
-) -> Cost | None:
-    """The dearest bill: nothing read from the cache, everything written where that was asked for."""
+) -> list[Cost]:
+    """The dear ways to bill: nothing read from the cache, all written where that was asked for, all output thought."""
     if output is None:
-        return None
+        return []
     tokens = count.high + framing
-    costs = [cost_of(_usage(tokens, output, 0, kind), price) for kind in dict.fromkeys((None, write))]
-    unknown = next((cost for cost in costs if cost.status == "unknown"), None)
-    return unknown or max(costs, key=lambda cost: cost.usd or Decimal(0))
+    kinds: dict[CacheWrite | None, None] = dict.fromkeys((None, write))
+    return [
+        cost_of(_usage(tokens, output, 0, kind, reasoning=reasoning), price)
+        for kind in kinds
+        for reasoning in (0, output)
+    ]
 
 
-def _usage(tokens: int, output: int, reads: int, write: CacheWrite | None) -> Usage:
+def _dollars(costs: Sequence[Cost]) -> list[Decimal]:
+    return [cost.usd for cost in costs if cost.usd is not None]
+
+
+def _is_short_write(price: Price | Free | Unknown, plan: CallPlan) -> bool:
+    """Whether one-hour writes were asked for and only the cheaper five-minute rate is known."""
+    if plan.cache.write != "1h" or not isinstance(price, Price):
+        return False
+    return "cache_write_mtok" in price.row.rates and "cache_write_1h_mtok" not in price.row.rates
+
+
+def _usage(tokens: int, output: int, reads: int, write: CacheWrite | None, *, reasoning: int = 0) -> Usage:
     written = tokens - reads if write else 0
     return Usage(
         input_tokens=tokens,
@@ -221,6 +238,7 @@ def _usage(tokens: int, output: int, reads: int, write: CacheWrite | None) -> Us
         cache_read_tokens=reads,
         cache_write_tokens=written,
         cache_write_1h_tokens=written if write == "1h" else 0,
+        reasoning_tokens=reasoning,
     )
 
 
@@ -231,14 +249,14 @@ def _affordable(count: Count, price: Price | Free | Unknown, plan: CallPlan, fra
         return Affordable(limit, None, input_fits=True)
     base = _dearest(count, price, framing, 0, plan.cache.write)
     one_more = _dearest(count, price, framing, 1, plan.cache.write)
-    if base is None or base.usd is None:
+    if len(_dollars(base)) < len(base) or _is_short_write(price, plan):
         return Affordable(limit, None, input_fits=None)
-    left = limit - base.usd
+    left = limit - max(_dollars(base))
     if left < 0:
         return Affordable(limit, 0, input_fits=False)
-    if one_more is None or one_more.usd is None:
+    if len(_dollars(one_more)) < len(one_more):
         return Affordable(limit, None, input_fits=True)
-    each = one_more.usd - base.usd
+    each = max(_dollars(one_more)) - max(_dollars(base))
     return Affordable(limit, int((left / each).to_integral_value(ROUND_FLOOR)) if each else None, input_fits=True)
 
 

@@ -186,6 +186,18 @@ def test_a_comparison_takes_tokens_apart_by_script(priced):
     assert answer["cheapest"] is None
 
 
+@pytest.mark.parametrize("model", ["gemini-2.5-flash", "grok-4", "claude-sonnet-4-5", "gpt-4o"])
+def test_the_scripts_of_a_row_add_up_to_its_tokens(api, model):
+    texts = ["Hello, World! 你好，世界！ Привет мир 123 ... 👍🏽", "ok"]
+    row = _cost(api, "/v1/compare", texts=texts, models=[model])["rows"][0]
+    assert sum(script["tokens"] for script in row["by_script"].values()) == row["tokens"]
+
+
+def test_the_cheapest_is_named_with_its_seller(api):
+    answer = _cost(api, "/v1/compare", text="Hello", models=["azure/gpt-4o"], max_output_tokens=1)
+    assert answer["cheapest"] == "azure/gpt-4o"
+
+
 def test_six_strings_over_six_vocabularies_in_one_call(api):
     texts = [
         *("Hello, World!", "你好，世界！", "function fibonacci(n) {", "console.log(result)"),
@@ -226,6 +238,8 @@ def test_models_whose_vocabulary_is_not_installed_stay_in_marked(api):
         ("/v1/estimate", {"model": "own", "text": "a", "max_cost_usd": "a dollar"}, 422, "invalid_request"),
         ("/v1/estimate", {"model": "own", "text": "a", "at": "2026-11-29T12:00:00"}, 422, "invalid_request"),
         ("/v1/estimate", {"model": "own", "text": "a", "at": "yesterday"}, 422, "invalid_request"),
+        ("/v1/estimate", {"model": "own", "text": "a", "at": "9999-12-31T23:59:59-12:00"}, 422, "invalid_request"),
+        ("/v1/cost", {"model": "own", "usage": {}, "at": "0001-01-01T00:00:00+14:00"}, 422, "invalid_request"),
         ("/v1/estimate", {"model": "owm", "text": "a"}, 422, "unknown_model"),
         ("/v1/cost", {"model": "own"}, 422, "invalid_request"),
         (

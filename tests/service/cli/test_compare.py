@@ -77,11 +77,11 @@ def test_several_texts_are_a_call_each(run: Run) -> None:
     assert rows(result) == [["acme/large", "4", "0", "4", "0.308", "200019", "exact", "0.00201"]]
 
 
-def test_without_a_limit_the_dollars_hold_all_output_and_that_is_said(run: Run) -> None:
+def test_without_a_limit_the_dollars_are_those_of_the_text_and_that_is_said(run: Run) -> None:
     result = run("compare", "-m", "large", *AT, text="Hello, World!")
-    assert rows(result)[0][-1] == "0.00201"  # the model's own 200 tokens
-    assert "all the output" in result.stderr
-    assert "all the output" not in run("compare", "-t", "qwen", text="x").stderr
+    assert rows(result)[0][-1] == "0.00001"
+    assert "the text alone" in result.stderr
+    assert "the text alone" not in run("compare", "-t", "qwen", text="x").stderr
 
 
 def test_an_empty_text_has_no_ratio(run: Run) -> None:

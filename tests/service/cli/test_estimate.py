@@ -222,7 +222,7 @@ def test_json_of_several_files_is_what_the_http_route_answers(
         (["-m", "large", "--max-output", "-1"], "--max-output"),
         (["-m", "large", "--tier", "gold"], "--tier"),
         (["-m", "large", "--cache-write", "2h"], "--cache-write"),
-        (["-m", "large", "--cache-read", "5"], "more than the input has"),
+        (["-m", "large", "--cache-read", "5"], "more than the input can have"),
         (["-m", "large", "absent"], "absent: No such file"),
     ],
 )

@@ -97,6 +97,46 @@ def test_cache_reads_lower_the_low_bound_only_where_the_caller_says_they_are_pos
     assert three(estimate(counted(1000), CHAT, of, plan)) == ["0.003", "0.003", "0.003"]
 
 
+def test_output_that_is_all_reasoning_is_the_dearest_where_reasoning_costs_more():
+    plan = CallPlan(NOW, max_output_tokens=100, max_cost_usd=Decimal("0.00041"))
+    result = estimate(counted(10), CHAT, price(input="1", output="2", reasoning="4"), plan)
+    assert three(result) == ["0.00001", "0.00021", "0.00041"]
+    assert result.affordable.output_tokens == 100
+
+
+def test_writes_that_are_cheaper_than_input_lower_the_low_bound():
+    plan = CallPlan(NOW, max_output_tokens=0, cache=CacheUse(0, "5m"))
+    assert three(estimate(counted(100), CHAT, price(input="1", output="2", cache_write="0.5"), plan))[0] == "0.00005"
+
+
+def test_one_hour_writes_without_a_rate_of_their_own_have_no_upper_bound():
+    plan = CallPlan(NOW, max_output_tokens=0, cache=CacheUse(0, "1h"))
+    result = estimate(counted(100), CHAT, price(input="3", output="15", cache_write="3.75"), plan)
+    assert three(result) == ["0.0003", "0.000375", None]
+    assert "cache_write_1h_unpriced" in [notice.code for notice in result.notices]
+
+
+def test_a_free_model_is_free_whatever_it_answers():
+    spec = ModelSpec("p", "m", tokenizer="t", accuracy=Accuracy.EXACT)
+    assert three(estimate(counted(1), spec, Free(PriceRow("p", "m", {}, free=True)), CallPlan(NOW))) == ["0", "0", "0"]
+
+
+def test_more_output_expected_than_allowed_is_refused():
+    with pytest.raises(InconsistentUsage, match="expected_output_tokens"):
+        estimate(counted(1), CHAT, price(input="1"), CallPlan(NOW, max_output_tokens=1, expected_output_tokens=2))
+
+
+def test_cache_reads_may_reach_the_high_count():
+    plan = CallPlan(NOW, max_output_tokens=0, cache=CacheUse(20))
+    assert estimate(counted(10, 5, 20), CHAT, price(input="1", output="1", cache_read="0.1"), plan).cost.low > 0
+
+
+def test_the_output_assumed_never_overfills_the_window():
+    spec = ModelSpec("p", "m", tokenizer="t", accuracy=Accuracy.EXACT, context_window=100, max_output_tokens=100)
+    result = estimate(counted(10), spec, price(input="1", output="1"), CallPlan(NOW), framing=5)
+    assert (result.max_output_tokens, result.context.fits) == (85, True)
+
+
 def test_more_cache_reads_than_input_is_refused():
     with pytest.raises(InconsistentUsage, match=r"cache\.read_tokens"):
         estimate(counted(10), CHAT, price(input="1", output="1"), CallPlan(NOW, cache=CacheUse(11)))
@@ -187,6 +227,8 @@ def test_the_range_holds_every_way_the_call_can_be_billed(tokens, below, above, 
                 "output_mtok": Rate(Decimal(15)),
                 "cache_read_mtok": Rate(Decimal("0.3")),
                 "cache_write_mtok": Rate(Decimal("3.75"), (Tier(tiers[0].above_input, Decimal(11)),)),
+                "cache_write_1h_mtok": Rate(data.draw(st.sampled_from([Decimal(2), Decimal(6)]))),
+                "output_reasoning_mtok": Rate(data.draw(st.sampled_from([Decimal(3), Decimal(40)]))),
             },
         )
     )
@@ -195,12 +237,15 @@ def test_the_range_holds_every_way_the_call_can_be_billed(tokens, below, above, 
     true_input = data.draw(st.integers(count.low, count.high))
     true_reads = data.draw(st.integers(0, min(reads, true_input)))
     written = true_input - true_reads if write and data.draw(st.booleans()) else 0
+    true_output = data.draw(st.integers(0, output))
     bill = cost_of(
         Usage(
             input_tokens=true_input,
-            output_tokens=data.draw(st.integers(0, output)),
+            output_tokens=true_output,
             cache_read_tokens=true_reads,
             cache_write_tokens=written,
+            cache_write_1h_tokens=written if write == "1h" else 0,
+            reasoning_tokens=data.draw(st.integers(0, true_output)),
         ),
         of,
     ).usd
