@@ -76,16 +76,18 @@ def read_config(
     config = _config(document, tokenizers, _shipped_estimators() if document.values.get("model") else {}, known)
     if not any(document.values.get(section) for section in PRICE_SECTIONS):
         return config
-    providers = provider_ids(shipped_hosts(), (model.provider for model in config.models))
-    return replace(config, prices=read_prices(document, providers))
+    hosts = shipped_hosts()
+    providers = provider_ids(hosts, (model.provider for model in config.models))
+    return replace(config, prices=read_prices(document, providers, hosts=hosts))
 
 
 @cache
 def shipped_prices(data: Path = DATA) -> tuple[PriceFile, ...]:
     """What the package itself says of prices, over the price list: one part for each file. Raises ``InvalidConfig``."""
-    providers = provider_ids(shipped_hosts(data))
+    hosts = shipped_hosts(data)
+    providers = provider_ids(hosts)
     documents = (Document(path, (*PRICE_SECTIONS, "canary")) for path in sorted((data / "prices").glob("*.toml")))
-    return tuple(read_prices(document, providers, sourced=True) for document in documents)
+    return tuple(read_prices(document, providers, hosts=hosts, sourced=True) for document in documents)
 
 
 def shipped_hosts(data: Path = DATA) -> list[Host]:

@@ -14,7 +14,35 @@ from typing import Any, NoReturn
 
 from service.domain.errors import InvalidConfig
 
+_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]{1,3})?")
+_MOST_DIGITS = 30  # no price has half as many, and far more make every product slow
+_EXPONENTS = range(-20, 4)
 _SYNTAX_LINE = re.compile(r" \(at line (\d+), column \d+\)$")
+
+
+def plain_decimal(value: object) -> Decimal | None:
+    """A number or the text of one, in ASCII digits: at most 30 of them, with an exponent from -20 to 3; else None."""
+    if isinstance(value, bool) or not isinstance(value, (str, int, Decimal)):
+        return None
+    if isinstance(value, str):
+        if _NUMBER.fullmatch(value) is None or len(value) > 2 * _MOST_DIGITS:
+            return None
+        value = Decimal(value)
+    elif isinstance(value, int):
+        if not 0 <= value < 10**_MOST_DIGITS:
+            return None
+        value = Decimal(value)
+    _, digits, exponent = value.as_tuple()
+    fits = isinstance(exponent, int) and exponent in _EXPONENTS and len(digits) <= _MOST_DIGITS
+    return value if fits and value >= 0 else None
+
+
+def _float(text: str) -> Decimal:
+    """A number of the file; one beyond all bounds is none, so that its row refuses it with its line."""
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        return Decimal("NaN")
 
 
 class Document:
@@ -27,12 +55,14 @@ class Document:
         self.path = path
         try:
             self.text = path.read_bytes().decode()
-            self.values: dict[str, Any] = tomllib.loads(self.text, parse_float=Decimal)
+            self.values: dict[str, Any] = tomllib.loads(self.text, parse_float=_float)
         except UnicodeDecodeError as error:
             raise InvalidConfig(path, 0, f"The file is not UTF-8 ({error.reason} at byte {error.start}).") from None
         except tomllib.TOMLDecodeError as error:
             line = _SYNTAX_LINE.search(str(error))
             raise InvalidConfig(path, int(line[1]) if line else 0, f"Not TOML: {error}.") from None
+        except (ValueError, RecursionError):  # a whole number of thousands of digits, or tables without end
+            raise InvalidConfig(path, 0, "The file holds a number or a nesting beyond all bounds.") from None
         for name, rows in self.values.items():
             if name == "defaults" and isinstance(rows, dict):
                 continue
@@ -141,16 +171,13 @@ class Row:
         return value
 
     def number(self, key: str, default: Decimal | None = None) -> Decimal:
-        """A finite number of at least 0, written as a number or as a string."""
+        """A number of at least 0, written as a number or as a string, as ``plain_decimal`` reads it."""
         value = self.values.get(key, default)
         if value is None:
             self.refuse(f"[[{self.section}]] needs {key!r}.")
-        try:
-            number = Decimal(value) if isinstance(value, (str, int, Decimal)) else Decimal("NaN")
-        except InvalidOperation:
-            number = Decimal("NaN")
-        if isinstance(value, bool) or not number.is_finite() or number < 0:
-            self.refuse(f"{key!r} must be a number of at least 0.", key)
+        number = plain_decimal(value)
+        if number is None:
+            self.refuse(f"{key!r} must be a number of at least 0, in at most {_MOST_DIGITS} digits.", key)
         return number
 
     def day(self, key: str) -> str:

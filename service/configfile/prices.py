@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from service.configfile.document import Document, Row
+from service.configfile.document import Document, Row, plain_decimal
 from service.domain.errors import UnknownModel
 from service.domain.prices import SERVICE_TIERS, Multiplier, PriceRow, Rate, Tier, Window, within_reason
 from service.domain.resolution import Host, Nearest, normalised
@@ -33,36 +33,41 @@ _EVER = (datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
 
 @dataclass(frozen=True, slots=True)
 class PriceFile:
-    """What one file says of prices. ``revision`` is a short hash of the file, which is in every row too."""
+    """What one file says of prices. ``revision`` is a short hash of the file, which is in every row too.
+
+    ``lines`` are those of ``path`` in which the multipliers name their models.
+    """
 
     rows: tuple[PriceRow, ...] = ()
     multipliers: tuple[Multiplier, ...] = ()
     revision: str = ""
+    path: Path = Path()
+    lines: tuple[int, ...] = ()
 
 
 def provider_ids(hosts: Iterable[Host], others: Iterable[str] = ()) -> dict[str, str]:
-    """Every way to name a provider, with the id that it stands for; an id of the price data stands for itself."""
+    """Every way to name a provider, with the id that it stands for."""
     hosts = list(hosts)
     found = {name: host.id for host in hosts for name in host.names}
-    return (
-        found
-        | {name: name for host in hosts for name in (host.id, host.price_provider) if name}
-        | {name: name for name in others}
-    )
+    return found | {host.id: host.id for host in hosts} | {name: name for name in others}
 
 
-def read_prices(document: Document, providers: Mapping[str, str], *, sourced: bool = False) -> PriceFile:
+def read_prices(
+    document: Document, providers: Mapping[str, str], *, hosts: Iterable[Host] = (), sourced: bool = False
+) -> PriceFile:
     """The prices of ``document``. ``sourced`` requires a source and a date for every row. Raises ``InvalidConfig``.
 
     ``providers`` are the names that may stand in ``provider``, with their ids. A row without ``source`` has the file's
-    name, one without ``checked`` the day on which the file was changed.
+    name, one without ``checked`` the day on which the file was changed. A model's name may not begin with the prefix
+    that selects its provider among ``hosts``, since no lookup would find it. Of two patterns that hold for one model at
+    the same time the one that stands later in the file decides.
     """
     if not any(document.values.get(section) for section in SECTIONS):
         return PriceFile()
     revision = hashlib.sha256(document.text.encode()).hexdigest()[:12]
     if sourced:
         document.defaults.only(_SHARED)
-    reader = _Reader(document, providers, revision, sourced)
+    reader = _Reader(document, providers, _cut_prefixes(hosts), revision, sourced)
     rows = [reader.price(row) for row in document.rows("price")]
     _refuse_overlaps(document, rows)
     multipliers = [reader.multiplier(row) for row in document.rows("multiplier")]
@@ -73,13 +78,15 @@ def read_prices(document: Document, providers: Mapping[str, str], *, sourced: bo
             line = document.line("multiplier", seen[key])
             Row(document, "multiplier", index, {}).refuse(f"The same multiplier stands in line {line}.")
         seen[key] = index
-    return PriceFile(tuple(rows), tuple(multipliers), revision)
+    lines = tuple(document.line("multiplier", index, "models") for index in range(len(multipliers)))
+    return PriceFile(tuple(rows), tuple(multipliers), revision, document.path, lines)
 
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
     document: Document
     providers: Mapping[str, str]
+    prefixes: Mapping[str, tuple[str, ...]]
     revision: str
     sourced: bool
 
@@ -96,9 +103,10 @@ class _Reader:
             row.refuse("[[price]] needs rates (such as input_mtok), or free = true, or unknown = true: one of them.")
         if rates and not any(any(rate.amounts) for rate in rates.values()):
             row.refuse("Every rate is 0: a model that costs nothing is written free = true.", next(iter(rates)))
+        provider = self._provider(row)
         return PriceRow(
-            provider=self._provider(row),
-            model=_model(row, row.text("model"), "model"),
+            provider=provider,
+            model=self._model(row, provider, row.text("model"), "model"),
             rates=MappingProxyType(rates),
             service_tier=row.one_of("service_tier", SERVICE_TIERS, "standard"),
             start=start,
@@ -115,6 +123,7 @@ class _Reader:
         row = self._with_defaults(row)
         row.only(_MULTIPLIER)
         match = row.pairs("match", str)
+        match = {key: value.strip().lower() for key, value in match.items()}
         if not match or not set(match) <= set(_MATCH) or not all(match.values()):
             row.refuse(
                 "'match' says when the factor holds, such as {region = \"us\"}; or service_tier, or both.", "match"
@@ -124,11 +133,12 @@ class _Reader:
         factor = row.number("factor")
         if not 0 < factor <= _HIGHEST_FACTOR:
             row.refuse(f"'factor' must be above 0 and at most {_HIGHEST_FACTOR}.", "factor")
+        provider = self._provider(row)
         return Multiplier(
-            provider=self._provider(row),
+            provider=provider,
             match=MappingProxyType(match),
             factor=factor,
-            models=frozenset(_model(row, model, "models") for model in row.texts("models")),
+            models=frozenset(self._model(row, provider, model, "models") for model in row.texts("models")),
             start=_moment(row, "from"),
             source=self._source(row),
             checked=self._checked(row),
@@ -146,6 +156,13 @@ class _Reader:
             row.refuse(f"No provider of that name.{hint} One of your own needs a [[model]] in this file.", "provider")
         return self.providers[name]
 
+    def _model(self, row: Row, provider: str, name: str, key: str) -> str:
+        name = _model(row, name, key)
+        prefix = next((prefix for prefix in self.prefixes.get(provider, ()) if name.startswith(prefix)), None)
+        if prefix is not None:
+            row.refuse(f"{key!r} begins with {prefix!r}, which says who sells the model: 'provider' does.", key)
+        return name
+
     def _source(self, row: Row) -> str:
         return row.text("source") if self.sourced else row.text("source", self.document.path.name)
 
@@ -154,6 +171,14 @@ class _Reader:
         if not checked and self.sourced:
             row.refuse(f"[[{row.section}]] needs 'checked', the day on which its source was read.")
         return checked or _changed(self.document.path)
+
+
+def _cut_prefixes(hosts: Iterable[Host]) -> dict[str, tuple[str, ...]]:
+    """What a lookup cuts off before it asks for a price, by provider; a seller is also asked with its id in front."""
+    return {
+        host.id: tuple(prefix for prefix in host.prefixes if not host.vendors or prefix != f"{host.id}/")
+        for host in hosts
+    }
 
 
 def _changed(path: Path) -> str:
@@ -175,7 +200,10 @@ def _moment(row: Row, key: str) -> datetime | None:
     if isinstance(value, datetime):
         if value.tzinfo is None:
             row.refuse(f"{key!r} needs an offset, such as 2026-11-29T00:00:00Z; or leave the time out.", key)
-        return value.astimezone(UTC)
+        try:
+            return value.astimezone(UTC)
+        except OverflowError:
+            row.refuse(f"{key!r} lies outside the years 1 to 9999 in UTC.", key)
     if not isinstance(value, date):
         row.refuse(f"{key!r} must be a date without quotation marks, such as 2026-11-29.", key)
     return datetime.combine(value, time(), UTC)
@@ -201,12 +229,11 @@ def _rates(row: Row) -> dict[str, Rate]:
 
 
 def _amount(row: Row, key: str, value: object, where: str | None = None) -> Decimal:
-    try:
-        number = Decimal(value) if isinstance(value, (str, int, Decimal)) else Decimal("NaN")
-    except InvalidOperation:
-        number = Decimal("NaN")
-    if isinstance(value, bool) or not number.is_finite() or number < 0:
-        row.refuse(f'{key!r} must be dollars as a string, at least 0, such as "2.5".', where or key)
+    number = plain_decimal(value)
+    if number is None:
+        row.refuse(
+            f'{key!r} must be dollars as a string, at least 0, such as "2.5", in at most 30 digits.', where or key
+        )
     if not within_reason(key, number):
         row.refuse(
             f"{key!r} is beyond reason: rates are dollars per million tokens, or what the key says.", where or key

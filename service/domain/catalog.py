@@ -174,6 +174,9 @@ class Catalog:
             {host.id: host for host in (*hosts, *(host for host in makers if host.id not in known))}
         )
         self._named_hosts = {name: host for host in self.hosts.values() for name in (host.id, *host.names)}
+        self._partners: dict[str, list[Host]] = {}
+        for host in self.hosts.values():
+            self._partners.setdefault(host.price_provider or host.id, []).append(host)
         self._prefixes = {prefix: host for host in self.hosts.values() for prefix in host.prefixes}
         self._marks = {mark: host for host in self.hosts.values() for mark in host.marks}
         self._longest_prefix = max((len(text) for text in (*self._prefixes, *self._marks)), default=0)
@@ -204,6 +207,11 @@ class Catalog:
             own = self._own[model.provider]
             for alias in model.aliases:
                 own.setdefault(alias, Resolution(model, model.provider, Rule.ALIAS, alias))
+
+    def price_providers(self, name: str) -> set[str]:
+        """The ids under which a price list may keep the rows of the provider called ``name``."""
+        host = self._named_hosts.get(name)
+        return {name} if host is None else {name, host.id, host.price_provider or host.id}
 
     def resolve(self, name: str, provider: str | None = None) -> Resolution:
         """The model that ``name`` means and can be counted. Raises ``UnknownModel`` or ``NoTokenizer``."""
@@ -239,8 +247,16 @@ class Catalog:
                 seller = found.model.provider if host is None else host.id
                 return Resolution(found.model, seller, found.rule, rest)
         if whole is None and host is not None and provider is None and rest.startswith(host.prefixes):
-            return self.known(rest, host.id)  # a seller whose own ids begin as its prefix does
+            whole = self.known(rest, host.id)  # a seller whose own ids begin as its prefix does
+        if whole is None and host is not None and provider is None and rest != text:
+            whole = self._by_partner(host, rest)
         return whole
+
+    def _by_partner(self, host: Host, name: str) -> Resolution | None:
+        """``name`` at another of those whom the price data has under one id: a cloud and its own vendor."""
+        partners = self._partners[host.price_provider or host.id]
+        found = (self.known(name, partner.id) for partner in partners if partner is not host)
+        return next((resolution for resolution in found if resolution is not None), None)
 
     def _select(self, text: str, provider: str | None) -> tuple[Host | None, str]:
         """The provider asked for, None for "the vendor, whoever it is", and the name without the provider's prefix."""

@@ -198,9 +198,10 @@ class _Placed:
 class PriceBook:
     """All prices, by seller, model and date. Layers come in order, and a later one goes before an earlier one.
 
-    ``names`` are other names of the models in the first layer. ``sellers`` gives the id that the price data has for a
-    provider, where that is another one; rows under the provider's own id go first. Within a layer an id goes before a
-    pattern, a row with hours before one without, and then the one that started last.
+    The first layer is the price list: ``names`` are other names of its models, and ``sellers`` gives the id that it
+    has for a provider, where that is another one. Later layers and multipliers go by the provider's own id alone.
+    Within a layer an id goes before a pattern, a row with hours before one without, then the one that started last, and
+    of two patterns the one that stands later.
     """
 
     def __init__(
@@ -232,17 +233,9 @@ class PriceBook:
         """The name under which ``provider``'s price of a model is kept, for ``price``; None where there is none.
 
         ``names`` are what the model is called, the caller's own spelling first: a price under exactly that name
-        decides. Otherwise the latest layer does, and there the first of the names.
+        decides, then one under the next. Which layer has it never matters: another name may be another model's.
         """
-        best: tuple[int, str] | None = None
-        for index, name in enumerate(map(str.lower, names)):
-            for seller in self._chain(provider):
-                if index == 0 and (seller, name) in self._rows:
-                    return name
-                claim = self._claim(seller, name)
-                if claim is not None and (best is None or claim[0] > best[0]):
-                    best = claim
-        return None if best is None else best[1]
+        return next((name for name in map(str.lower, names) if any(self._placed(provider, name))), None)
 
     def price(self, provider: str, model: str, at: datetime, context: PriceContext) -> Price | Free | Unknown:
         """The price of ``model``, a name that ``find`` gave for ``provider``, in force at ``at``."""
@@ -263,15 +256,18 @@ class PriceBook:
 
     def rows(self, provider: str, model: str) -> list[PriceRow]:
         """Every row of a model, first the one that goes before the others."""
-        model = model.lower()
-        placed: list[_Placed] = []
-        for seller in self._chain(provider):
-            placed += self._rows.get((seller, model), ())
-            placed += [item for pattern, item in self._patterns.get(seller, ()) if pattern.fullmatch(model)]
-            listed = self._names.find(seller, model)
-            if listed is not None and listed != model:
-                placed += [item for item in self._rows.get((seller, listed), ()) if item.depth == 0]
+        placed = self._placed(provider, model.lower())
         return [item.row for item in sorted(placed, key=lambda item: item.precedence(provider), reverse=True)]
+
+    def _placed(self, provider: str, model: str) -> Iterator[_Placed]:
+        """The rows under ``model`` (in lower case): of the price list also under the list's ids of seller and model."""
+        yield from self._rows.get((provider, model), ())
+        yield from (item for pattern, item in self._patterns.get(provider, ()) if pattern.fullmatch(model))
+        for seller in dict.fromkeys((provider, self._sellers.get(provider) or provider)):
+            listed = self._names.find(seller, model) or model
+            for key in dict.fromkeys(((seller, model), (seller, listed))):
+                if key != (provider, model):
+                    yield from (item for item in self._rows.get(key, ()) if item.depth == 0)
 
     @property
     def models(self) -> Mapping[tuple[str, str], list[tuple[int, PriceRow]]]:
@@ -284,30 +280,16 @@ class PriceBook:
             items.sort(key=lambda item: item.precedence(provider), reverse=True)
         return {key: [(item.depth, item.row) for item in items] for key, items in found.items()}
 
-    def _chain(self, provider: str) -> Iterator[str]:
-        yield provider
-        seller = self._sellers.get(provider)
-        if seller and seller != provider:
-            yield seller
-
-    def _claim(self, seller: str, name: str) -> tuple[int, str] | None:
-        """The latest layer that prices ``name``, with the name."""
-        depths = [item.depth for item in self._rows.get((seller, name), ())]
-        depths += [item.depth for pattern, item in self._patterns.get(seller, ()) if pattern.fullmatch(name)]
-        if depths:
-            return max(depths), name
-        listed = self._names.find(seller, name)
-        return None if listed is None or (seller, listed) not in self._rows else (0, name)
-
     def _multiplied(
         self, provider: str, names: set[str], row: PriceRow, at: datetime, context: PriceContext
     ) -> Price | Unknown:
         """Of the multipliers that match, the last for each kind of match counts; a region without one has no price."""
-        said = {"service_tier": context.service_tier} | ({"region": context.region} if context.region else {})
+        region = context.region and context.region.strip().lower()
+        said = {"service_tier": context.service_tier} | ({"region": region} if region else {})
         found: dict[tuple[str, ...], Multiplier] = {}
         for multiplier in self._multipliers:
             if (
-                multiplier.provider in self._chain(provider)
+                multiplier.provider == provider
                 and multiplier.match.items() <= said.items()
                 and (not multiplier.models or multiplier.models & names)
                 and (multiplier.start is None or at >= multiplier.start)

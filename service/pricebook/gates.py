@@ -6,9 +6,10 @@ A list that is wrong is worse than one that is a week old, so every gate must le
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
+from statistics import median
 from typing import TypeAlias
 
 from genai_prices.types import (
@@ -28,10 +29,15 @@ Canary: TypeAlias = tuple[str, str]
 
 CORE_PROVIDERS = ("openai", "anthropic", "google", "mistral", "deepseek", "x-ai")
 MAX_MOVE = 5
+MAX_MEDIAN_MOVE = 2
+LARGE_PROVIDER = 20
+_FEWEST_MOVES = 20  # of fewer rates the median says nothing
 
 _Entry: TypeAlias = ConditionalPrice | PriceVariant
-_Level: TypeAlias = tuple[str, str, str]
-"""What a rate is for: the variant it belongs to, its price key, and ``base`` or ``top`` tier."""
+_Level: TypeAlias = tuple[str, str]
+"""What a rate is for: the variant it belongs to (empty for none) and its price key."""
+
+_Rate: TypeAlias = Decimal | TieredPrices
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +52,7 @@ class Facts:
     varied: int
     starts: tuple[date, ...]
     canaries: Mapping[Canary, ModelInfo]
+    models: Mapping[Canary, ModelInfo] = field(default_factory=dict, repr=False)
 
     def newest(self, today: date) -> date:
         """The last start that has come. Announced ones do not count: a vendor may call them off."""
@@ -66,6 +73,7 @@ def facts_of(providers: Sequence[Provider], canaries: Sequence[Canary]) -> Facts
         varied=sum(bool(model.price_variants) for model in models.values()),
         starts=tuple(sorted(starts)),
         canaries={canary: models[canary] for canary in canaries if canary in models},
+        models=models,
     )
 
 
@@ -83,15 +91,18 @@ def require_no_older(new: Facts, current: Facts, today: date) -> None:
 
 
 def require_complete(new: Facts, current: Facts) -> None:
-    """At least 80 % of the priced models, of each core provider 90 %, of those with variants 80 %.
+    """At least 80 % of the priced models, of each core provider 90 %, of those with variants 80 %; no large one gone.
 
-    Raises ``TableRefused``: ``too_few_models``, ``too_few_core_models``, ``too_few_variants``.
+    Raises ``TableRefused``: ``too_few_models``, ``too_few_core_models``, ``provider_missing``, ``too_few_variants``.
     """
     if sum(new.priced.values()) * 10 < sum(current.priced.values()) * 8:
         raise TableRefused("too_few_models")
     for provider in CORE_PROVIDERS:
         if new.priced.get(provider, 0) * 10 < current.priced.get(provider, 0) * 9:
             raise TableRefused("too_few_core_models", provider)
+    for provider, count in current.priced.items():
+        if count >= LARGE_PROVIDER and not new.priced.get(provider):
+            raise TableRefused("provider_missing", provider)
     if new.varied * 10 < current.varied * 8:
         raise TableRefused("too_few_variants")
 
@@ -100,12 +111,44 @@ def require_no_leap(new: Facts, current: Facts, today: date) -> None:
     """No rate of a canary, in force today, is more than five times the current one or less than a fifth of it.
 
     A rate that begins on a date which the current list does not have is explained by that date; one that begins later
-    than today is not in force yet. Raises ``TableRefused`` ``canary_moved``.
+    than today is not in force yet. Every tier counts. No canary and no model of a core provider is suddenly charged for
+    something else, and half of all prices are within twice what they were. Raises ``TableRefused``: ``canary_moved``,
+    ``unit_added`` (with the model), ``prices_moved``.
     """
     for canary, model in current.canaries.items():
         after = new.canaries.get(canary)
         if after is not None and any(_leaps(model, after, hour) for hour in _hours(today)):
             raise TableRefused("canary_moved", "/".join(canary))
+    midnight = datetime.combine(today, time(), UTC)
+    moves: list[Decimal] = []
+    for key, model in current.models.items():
+        after = new.models.get(key)
+        if after is None:
+            continue
+        if (key[0] in CORE_PROVIDERS or key in current.canaries) and _adds_unit(model, after, midnight):
+            raise TableRefused("unit_added", "/".join(key))
+        moves += _moves(model, after, midnight)
+    if len(moves) >= _FEWEST_MOVES and median(moves) > MAX_MEDIAN_MOVE:
+        raise TableRefused("prices_moved")
+
+
+def _adds_unit(before: ModelInfo, after: ModelInfo, at: datetime) -> bool:
+    """Whether a standard call costs something per a unit it did not, without a date that says since when."""
+    old = {key for entry in _entries(before) for (_, key), _ in _rates("", entry)}
+    return bool(old) and any(
+        not variant and key not in old and start is None and any(_amounts(rate))
+        for (variant, key), (rate, start) in _in_force(after, at).items()
+    )
+
+
+def _moves(before: ModelInfo, after: ModelInfo, at: datetime) -> Iterator[Decimal]:
+    """By what factor, up or down, each base rate of standard calls that both have has changed."""
+    rates = _in_force(after, at)
+    for level, (old, _) in _in_force(before, at).items():
+        if not level[0] and level in rates:
+            one, other = next(_amounts(old)), next(_amounts(rates[level][0]))
+            if one and other:
+                yield max(one / other, other / one)
 
 
 def _hours(today: date) -> Iterator[datetime]:
@@ -123,12 +166,34 @@ def _leaps(before: ModelInfo, after: ModelInfo, at: datetime) -> bool:
             continue
         new, start = rates[level]
         explained = start is not None and start not in known
-        if not explained and (new > old * MAX_MOVE or new * MAX_MOVE < old):
+        if not explained and any(
+            _at(new, tokens) > _at(old, tokens) * MAX_MOVE or _at(new, tokens) * MAX_MOVE < _at(old, tokens)
+            for tokens in _steps(old) | _steps(new)
+        ):
             return True
     return False
 
 
-def _in_force(model: ModelInfo, at: datetime) -> dict[_Level, tuple[Decimal, date | None]]:
+def _steps(rate: _Rate) -> set[int]:
+    """Lengths of input that reach every tier of ``rate``."""
+    return {0} | ({tier.start + 1 for tier in rate.tiers} if isinstance(rate, TieredPrices) else set())
+
+
+def _at(rate: _Rate, tokens: int) -> Decimal:
+    if not isinstance(rate, TieredPrices):
+        return rate
+    reached = [tier for tier in rate.tiers if tier.start < tokens]
+    return max(reached, key=lambda tier: tier.start).price if reached else rate.base
+
+
+def _amounts(rate: _Rate) -> Iterator[Decimal]:
+    """The base rate, then those of the tiers."""
+    yield _at(rate, 0)
+    if isinstance(rate, TieredPrices):
+        yield from (tier.price for tier in rate.tiers)
+
+
+def _in_force(model: ModelInfo, at: datetime) -> dict[_Level, tuple[_Rate, date | None]]:
     """Every rate at one instant, with the date on which it began; which entry goes first is the data's own rule."""
     entries = _entries(model)
     active = [entry for entry in entries if entry.constraint is None or entry.constraint.active(at)]
@@ -140,20 +205,17 @@ def _in_force(model: ModelInfo, at: datetime) -> dict[_Level, tuple[Decimal, dat
     return rates
 
 
-def _all_rates(model: ModelInfo) -> Iterator[tuple[Decimal, date | None]]:
+def _all_rates(model: ModelInfo) -> Iterator[tuple[_Rate, date | None]]:
     for entry in (*_entries(model), *(model.price_variants or ())):
         for _, rate in _rates("", entry):
             yield rate
 
 
-def _rates(variant: str, entry: _Entry) -> Iterator[tuple[_Level, tuple[Decimal, date | None]]]:
+def _rates(variant: str, entry: _Entry) -> Iterator[tuple[_Level, tuple[_Rate, date | None]]]:
     start = entry.constraint.start_date if isinstance(entry.constraint, StartDateConstraint) else None
     for key, rate in vars(entry.prices).items():
-        tiers = rate.tiers if isinstance(rate, TieredPrices) else []
-        base = rate.base if isinstance(rate, TieredPrices) else rate
-        if base is not None:
-            yield (variant, key, "base"), (base, start)
-            yield (variant, key, "top"), (tiers[-1].price if tiers else base, start)
+        if rate is not None:
+            yield (variant, key), (rate, start)
 
 
 def _entries(model: ModelInfo) -> list[ConditionalPrice]:
@@ -162,4 +224,4 @@ def _entries(model: ModelInfo) -> list[ConditionalPrice]:
 
 def _is_priced(model: ModelInfo) -> bool:
     """Whether any rate is above nothing: a list of zeros is no price list."""
-    return any(rate for entry in _entries(model) for _, (rate, _) in _rates("", entry))
+    return any(any(_amounts(rate)) for entry in _entries(model) for _, (rate, _) in _rates("", entry))

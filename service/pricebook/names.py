@@ -1,7 +1,8 @@
-"""What the price list calls its models: other names for the price book, and models that the catalog lacks.
+r"""What the price list calls its models: other names for the price book, and models that the catalog lacks.
 
-Only whole names count: ids, ``equals`` clauses, and ``regex`` clauses that are anchored at both ends and repeat nothing
-without limit. ``starts_with``, ``ends_with`` and ``contains`` match what nobody has looked at, so they never count.
+Only whole names count: ids, ``equals`` clauses, and ``regex`` clauses that are anchored at both ends and simple:
+letters, escaped marks, classes, ``\d{n}`` and a few optional groups of those, so that no name takes long to compare.
+``starts_with``, ``ends_with`` and ``contains`` match what nobody has looked at, so they never count.
 """
 
 from __future__ import annotations
@@ -17,6 +18,10 @@ from service.domain.resolution import Host, normalised
 if TYPE_CHECKING:
     from genai_prices.types import ModelInfo, Provider
 
+_ATOM = r"(?:[A-Za-z0-9/_:@=-]|\\[.\[\]/_:@+-]|\\d(?:\{[1-9]\d?\})?|\[[A-Za-z0-9@._:/-]{1,40}\])"
+_SIMPLE = re.compile(rf"\^(?:{_ATOM}|\({_ATOM}{{1,60}}\)\?){{1,200}}\$")
+_LONGEST_PATTERN = 200
+_MOST_OPTIONAL = 4
 _REGIONAL, _GLOBAL = "regional.", "global."
 
 
@@ -122,10 +127,11 @@ def _clauses(match: Any) -> Iterator[tuple[str, str]]:
 
 
 def _anchored(text: str) -> re.Pattern[str] | None:
-    if not (text.startswith("^") and text.endswith("$")) or re.search(r"[*+]|\{\d*,\}", text):
+    """``text`` as a pattern where it is simple; anything else matches nothing, whoever sent the list."""
+    if len(text) > _LONGEST_PATTERN or text.count("?") > _MOST_OPTIONAL or _SIMPLE.fullmatch(text) is None:
         return None
     try:
-        return re.compile(text, re.IGNORECASE)
+        return re.compile(text, re.IGNORECASE | re.ASCII)
     except re.error:
         return None
 

@@ -44,7 +44,7 @@ class TableRefused(Exception):
 
 
 def read_providers(body: bytes) -> list[Provider]:
-    """The providers in ``body``.
+    """The providers in ``body``. A model's id with a ``*`` is ``malformed``.
 
     Raises ``TableRefused``: ``not_json``, ``not_a_list``, ``empty``, ``malformed``, ``price_invalid``,
     ``price_too_high`` or ``duplicate``.
@@ -63,6 +63,8 @@ def read_providers(body: bytes) -> list[Provider]:
     _require_unique(provider.id for provider in providers)
     for provider in providers:
         _require_unique(model.id for model in provider.models)
+        if any("*" in model.id for model in provider.models):
+            raise TableRefused("malformed")  # in a price file that is a pattern, which no list has
     return providers
 
 

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from pathlib import Path
 from typing import TypeAlias
 
 import pytest
 from genai_prices.types import ModelInfo, ModelPrice, Provider, TieredPrices
 
-from service.configfile import load_catalog, shipped_prices
+from service.configfile import load_catalog, read_config, shipped_prices
 from service.domain.catalog import Catalog
 from service.domain.costing import cost_of
-from service.domain.errors import UnknownModel
+from service.domain.errors import InvalidConfig, UnknownModel
 from service.domain.pricenames import price_names
 from service.domain.prices import Free, Price, PriceBook, PriceContext, Rate, Unknown
 from service.domain.usage import Usage
@@ -511,3 +513,92 @@ def test_every_model_of_the_catalog_has_a_price_today_but_for_those_that_nobody_
     open_weights = {name for name in missing.pop("alibaba") | missing.pop("google") if name.startswith(OPEN_FAMILIES)}
     assert len(open_weights) == 63
     assert missing == WITHOUT_A_PRICE
+
+
+def test_every_model_of_the_price_list_is_found_under_the_lists_own_provider_and_id(
+    prices: PriceList, catalog: Catalog
+) -> None:
+    names = [f"{provider.id}/{model.id}" for provider in prices.providers for model in provider.models]
+    assert len(names) > 2000
+    assert [name for name in names if catalog.known(name) is None] == []
+
+
+def test_only_free_ids_of_the_price_list_are_free(catalog: Catalog, book: PriceBook) -> None:
+    found = catalog.find("openrouter/openai/gpt-5:free")
+    assert book.find("openrouter", price_names(found, catalog.hosts["openrouter"])) is None
+    found = catalog.find("openrouter/openai/gpt-oss-20b:free")
+    name = book.find("openrouter", price_names(found, catalog.hosts["openrouter"]))
+    assert name is not None
+    assert isinstance(book.price("openrouter", name, TODAY, PriceContext()), Free)
+
+
+def test_every_patch_is_written_under_a_provider_of_the_catalog(catalog: Catalog) -> None:
+    files = shipped_prices()
+    named = {row.provider for file in files for row in file.rows}
+    named |= {multiplier.provider for file in files for multiplier in file.multipliers}
+    assert named <= set(catalog.hosts)
+
+
+# LiteLLM 1.110.2; mistral-medium-3 (2505), gpt-3.5-turbo-0125 and the undated names: genai-prices 0.2.3.
+@pytest.mark.parametrize(
+    ("name", "tier", "expected"),
+    [
+        ("gpt-3.5-turbo-0125", "standard", "0.5/1.5"),
+        ("gpt-3.5-turbo-0125", "batch", "0.25/0.75"),
+        ("gpt-3.5", "standard", "0.5/1.5"),
+        ("gpt-3.5-turbo-1106", "standard", "1/2"),
+        ("minimax/MiniMax-M2.1-lightning", "standard", "0.3/2.4"),
+        ("minimax/MiniMax-M2.5-lightning", "standard", "0.3/2.4"),
+        ("minimax/MiniMax-M2.5-highspeed", "standard", "0.6/2.4"),
+        ("azure/DeepSeek-V4-Flash-0731", "standard", "0.44/1.32"),
+        ("azure/deepseek-v4-flash", "standard", "0.19/0.51"),
+        ("fireworks_ai/deepseek-v4-pro-0813", "standard", "1.32/3.96"),
+        ("fireworks_ai/deepseek-v4-pro", "standard", "1.74/3.48"),
+        ("mistral-medium", "standard", "1.5/7.5"),
+        ("mistral-medium-3", "standard", "0.4/2"),
+        ("amazon.nova-2-pro-preview-20251202-v1:0", "standard", "1.25/10"),
+        ("amazon/nova-2-pro-preview", "standard", "1.25/10"),
+        ("us.amazon.nova-2-pro-preview-20251202-v1:0", "standard", "1.375/11"),
+        ("us.amazon.nova-2-pro-preview-20251202-v1:0", "batch", "0.6875/5.5"),
+    ],
+)
+def test_a_name_that_costs_something_else_than_its_model_has_its_own_price(
+    catalog: Catalog, book: PriceBook, name: str, tier: str, expected: str
+) -> None:
+    resolved = catalog.find(name)
+    kept = book.find(resolved.provider, price_names(resolved, catalog.hosts.get(resolved.provider)))
+    assert kept is not None
+    found = book.price(resolved.provider, kept, TODAY, PriceContext(tier))
+    assert isinstance(found, Price)
+    assert "/".join(str(found.row.rates[key].base) for key in ("input_mtok", "output_mtok")) == expected
+
+
+def test_a_users_price_for_one_model_is_never_that_of_its_siblings_or_of_another_seller(
+    prices: PriceList, catalog: Catalog, tmp_path: Path
+) -> None:
+    path = tmp_path / "weighbridge.toml"
+    rows = (("openai", "gpt-3.5-turbo-1106"), ("google", "claude-sonnet-4-5"), ("google", "gemini-2.5-pro"))
+    path.write_text("".join(f'[[price]]\nprovider = "{p}"\nmodel = "{m}"\ninput_mtok = "77"\n' for p, m in rows))
+    book = price_book(prices, catalog, read_config(path, {}))
+    for name in ("gpt-3.5-turbo-0125", "gpt-3.5", "vertex_ai/claude-sonnet-4-5", "vertex_ai/gemini-2.5-pro"):
+        resolved = catalog.find(name)
+        kept = book.find(resolved.provider, price_names(resolved, catalog.hosts.get(resolved.provider)))
+        assert kept is not None
+        found = book.price(resolved.provider, kept, TODAY, PriceContext())
+        assert isinstance(found, Price)
+        assert found.row.rates["input_mtok"].base != Decimal(77)
+
+
+def test_a_multiplier_on_a_model_that_nobody_knows_is_refused_with_its_line(
+    prices: PriceList, catalog: Catalog, tmp_path: Path
+) -> None:
+    path = tmp_path / "weighbridge.toml"
+    text = '[[multiplier]]\nprovider = "openai"\nmatch = {region = "us"}\nfactor = "2"\nmodels = ["gpt-4o", "NAME"]\n'
+    for known in ("gpt-5-mini", "gpt-3.5-0301"):
+        path.write_text(text.replace("NAME", known))
+        price_book(prices, catalog, read_config(path, {}))
+    path.write_text(text)
+    with pytest.raises(InvalidConfig) as caught:
+        price_book(prices, catalog, read_config(path, {}))
+    assert caught.value.line == 5
+    price_book(replace(prices, bundled=False), catalog, read_config(path, {}))

@@ -185,9 +185,18 @@ def test_a_sellers_own_rows_go_before_those_of_the_price_datas_name_for_it() -> 
     assert dollars(book.price("data-name", "large", START, STANDARD)) == "1"
 
 
-def test_a_later_layer_under_the_price_datas_name_goes_before_own_rows_of_an_earlier_one() -> None:
-    layers = [[row("1", provider="acme")], [row("2", provider="data-name")]]
-    assert ask(PriceBook(layers, sellers={"acme": "data-name"})) == "2"
+def test_only_the_price_list_counts_under_the_price_datas_name_and_no_later_layer_does() -> None:
+    patch, own = row("2", provider="data-name"), row("3", provider="data-name")
+    assert ask(PriceBook([[row("1", provider="data-name")], [patch], [own]], sellers={"acme": "data-name"})) == "1"
+    only = PriceBook([[], [patch], [row("4", provider="data-name", model="l*")]], sellers={"acme": "data-name"})
+    assert only.find("acme", ("large",)) is None
+    assert only.find("data-name", ("large",)) == "large"
+
+
+def test_a_multiplier_of_the_price_datas_name_is_not_billed_to_another_provider() -> None:
+    factor = Multiplier("data-name", {"region": "us"}, Decimal(2))
+    book = PriceBook([[row("1", provider="data-name")]], [factor], sellers={"acme": "data-name"})
+    assert ask(book, context=PriceContext(region="us")) == "region"
 
 
 NAMES = PriceNames(
@@ -239,10 +248,20 @@ def test_the_callers_own_spelling_goes_first_where_it_has_a_price_of_its_own() -
     assert book.find("acme", ("large-20250101", "large")) == "large"
 
 
-def test_of_the_names_of_a_model_the_one_in_the_latest_layer_counts() -> None:
-    book = PriceBook([[row("1")], [], [row("2", model="main")]], names=NAMES)
-    assert book.find("acme", ("large-20261129", "main")) == "main"
-    assert book.find("acme", ("large-20261129", "other")) == "large-20261129"
+def test_the_first_name_with_a_price_counts_whatever_layer_has_a_price_under_another() -> None:
+    book = PriceBook([[row("1")], [], [row("2", model="main"), row("3", model="p-*")]], names=NAMES)
+    assert book.find("acme", ("large-20261129", "main")) == "large-20261129"
+    assert book.find("acme", ("other", "main", "large")) == "main"
+    assert book.find("acme", ("p-1", "large")) == "p-1"
+
+
+def test_a_region_counts_whatever_its_case_and_outer_blanks() -> None:
+    assert factors(PriceBook([[row()]], [region("1.1")]), " US ") == ["1.1"]
+
+
+def test_of_two_patterns_for_one_model_the_later_in_the_file_counts() -> None:
+    assert ask(PriceBook([[], [row("1", model="l*"), row("2", model="*e")]])) == "2"
+    assert ask(PriceBook([[], [row("2", model="*e"), row("1", model="l*")]])) == "1"
 
 
 def test_a_seller_that_is_not_in_the_book_has_no_price_for_anothers_model() -> None:

@@ -252,3 +252,47 @@ def test_a_variant_may_not_leap_either(after: list[PriceVariant] | None, passes:
 def test_other_models_may_move_as_they_like() -> None:
     before, after = facts_of([seller("openai", 3)], []), facts_of([seller("openai", 3, rate="900")], [])
     gates.require_no_leap(after, before, TODAY)
+
+
+def test_a_leap_of_a_middle_tier_is_a_leap() -> None:
+    def tiered(middle: str) -> ModelPrice:
+        tiers = [Tier(1000, Decimal(middle)), Tier(2000, Decimal(3))]
+        return ModelPrice(input_mtok=TieredPrices(Decimal(1), tiers))
+
+    assert leap(tiered("2"), tiered("10")) is None
+    assert leap(tiered("2"), tiered("10.01")) == MOVED
+    assert leap(tiered("10"), tiered("1.99")) == MOVED
+
+
+def test_a_charge_that_is_new_without_a_date_is_refused_for_a_canary_and_every_core_model() -> None:
+    before, charged = rates(input_mtok="1"), rates(input_mtok="1", requests_kcount="5")
+    assert leap(before, charged) == ("unit_added", "openai/m0")
+    assert leap(before, rates(input_mtok="1", requests_kcount="0")) is None
+    assert leap(before, [since(None, input_mtok="1"), since(TODAY, input_mtok="1", requests_kcount="5")]) is None
+
+    def listed(provider: str, prices: ModelPrice) -> Facts:
+        return facts_of([Provider(id=provider, name="", api_pattern="", models=[model("m1", prices)])], [])
+
+    for provider in gates.CORE_PROVIDERS:
+        old, new = listed(provider, before), listed(provider, charged)
+        reason = refusal(lambda old=old, new=new: gates.require_no_leap(new, old, TODAY))  # type: ignore[misc]
+        assert reason == ("unit_added", f"{provider}/m1")
+    gates.require_no_leap(listed("other", charged), listed("other", before), TODAY)
+
+
+def test_a_provider_of_twenty_models_may_not_vanish() -> None:
+    rest = seller("any", 200)
+    gone = facts_of([rest], [])
+    gates.require_complete(gone, facts_of([rest, seller("small", 19)], []))
+    current = facts_of([rest, seller("large", 20)], [])
+    assert refusal(lambda: gates.require_complete(gone, current)) == ("provider_missing", "large")
+
+
+@pytest.mark.parametrize(("rate", "passes"), [("2", True), ("2.01", False), ("0.5", True), ("0.49", False)])
+def test_half_of_all_prices_may_move_by_two_at_most(rate: str, *, passes: bool) -> None:
+    before = facts_of([seller("any", 21), seller("other", 19)], [])
+    after = facts_of([seller("any", 21, rate=rate), seller("other", 19)], [])
+    if passes:
+        gates.require_no_leap(after, before, TODAY)
+    else:
+        assert refusal(lambda: gates.require_no_leap(after, before, TODAY)) == ("prices_moved", "")

@@ -23,6 +23,7 @@ from service.domain.catalog import Catalog, ModelSpec
 from service.domain.pricenames import price_names
 from service.domain.prices import PriceRow
 from service.domain.resolution import Host
+from service.pricebook import bundled_list
 from service.pricebook.names import catalog_models, names_of, patched_models
 
 CHAT = ModelPrice(input_mtok=Decimal(1), output_mtok=Decimal(2))
@@ -177,3 +178,35 @@ def test_a_sellers_price_is_looked_up_without_what_changes_no_price_and_nothing_
 ) -> None:
     found = CATALOG.find(name)
     assert price_names(found, CATALOG.hosts[found.provider]) == expected
+
+
+@pytest.mark.parametrize(
+    "regex",
+    [
+        "^(a|a)?(a|a)?(a|a)?x$",
+        "^(a?){20}a{20}$",
+        "^a?a?a?a?a?aaaaa$",
+        "^(a)?(a)?(a)?(a)?(a)?aaaaa$",
+        r"^a\d{1,500}b$",
+        r"^a\d{100}b$",
+        "^(?=a)a$",
+        r"^(a)\1$",
+        "^a.b$",
+        "^" + "a" * 200 + "$",
+    ],
+)
+def test_a_regular_expression_that_is_not_simple_names_nothing(regex: str) -> None:
+    names = names_of([provider(("large", ClauseRegex(regex)))])
+    assert not names.patterns
+
+
+def test_every_anchored_expression_of_the_packages_own_list_is_simple() -> None:
+    def expressions(match: Any) -> list[str]:
+        nested = [text for clause in getattr(match, "or_", ()) for text in expressions(clause)]
+        return [*nested, *([match.regex] if hasattr(match, "regex") else [])]
+
+    providers = bundled_list().providers
+    written = {text for p in providers for m in p.models for text in expressions(m.match) if text.endswith("$")}
+    kept = {pattern.pattern for patterns in names_of(providers).patterns.values() for pattern, _ in patterns}
+    assert len(written) > 40
+    assert kept == written

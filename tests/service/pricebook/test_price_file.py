@@ -17,7 +17,11 @@ from service.domain.prices import Multiplier, PriceRow, Tier, Window
 from service.domain.resolution import Host
 from service.pricebook.toml import toml_of
 
-HOSTS = [Host("acme", names=("acme-ai",)), Host("cloud", names=("aws",), price_provider="aws"), Host("shop")]
+HOSTS = [
+    Host("acme", prefixes=("acme/",), names=("acme-ai",)),
+    Host("cloud", prefixes=("cloud/", "cloud/models/"), names=("aws",), vendors=("*",), price_provider="aws"),
+    Host("shop"),
+]
 PRICE = '\n[[price]]\nprovider = "acme"\nmodel = "large"\n'
 
 
@@ -25,7 +29,7 @@ def read(folder: Path, text: str, *, sourced: bool = False) -> PriceFile:
     path = folder / "prices.toml"
     path.write_text(text, encoding="utf-8")
     document = Document(path, ("price", "multiplier", "model"))
-    return read_prices(document, provider_ids(HOSTS, ["mine"]), sourced=sourced)
+    return read_prices(document, provider_ids(HOSTS, ["mine"]), hosts=HOSTS, sourced=sourced)
 
 
 def row(folder: Path, text: str) -> PriceRow:
@@ -92,7 +96,7 @@ def test_defaults_stand_in_for_what_a_row_leaves_out(tmp_path: Path) -> None:
 
 
 def test_names_are_read_as_they_are_looked_up_and_providers_by_any_of_their_names(tmp_path: Path) -> None:
-    names = {"acme": "acme", "Acme-AI": "acme", "aws": "aws", "cloud": "cloud", "mine": "mine"}
+    names = {"acme": "acme", "Acme-AI": "acme", "aws": "cloud", "cloud": "cloud", "mine": "mine"}
     for written, expected in names.items():
         text = f'[[price]]\nprovider = "{written}"\nmodel = " Large  2 "\nfree = true\n'
         assert [(r.provider, r.model) for r in read(tmp_path, text).rows] == [(expected, "large-2")]
@@ -307,3 +311,80 @@ def test_rows_written_as_text_are_the_same_rows_when_they_are_read(tmp_path: Pat
 
 def dict_of(found: PriceRow) -> dict[str, object]:
     return {name: getattr(found, name) for name in PriceRow.__slots__ if name != "revision"}
+
+
+def refused(folder: Path, text: str) -> tuple[int, str]:
+    with pytest.raises(InvalidConfig) as caught:
+        read(folder, text)
+    return caught.value.line, str(caught.value)
+
+
+@pytest.mark.parametrize("moment", ["from = 0001-01-01T00:00:00+14:00", "to = 9999-12-31T23:59:59-12:00"])
+def test_a_time_that_has_no_instant_in_utc_is_refused_with_its_line(tmp_path: Path, moment: str) -> None:
+    assert refused(tmp_path, f"{PRICE}{moment}\nfree = true\n")[0] == 5
+
+
+NO_NUMBERS = [
+    f'"0.{"1" * 108}"',
+    f"0.{'1' * 108}",
+    "1" * 31,
+    '"1e-999999"',
+    "1e-999999",
+    "1e-99999999999999999999",
+    '"1e4"',
+    '"1e-21"',
+    '"1_0"',
+    '"\u0663"',
+    '" 1"',
+    '"-1"',
+    '"nan"',
+    "nan",
+    "true",
+]
+
+
+@pytest.mark.parametrize("number", NO_NUMBERS)
+def test_a_rate_or_factor_beyond_its_digits_is_refused_with_its_line(tmp_path: Path, number: str) -> None:
+    line, text = refused(tmp_path, f"{PRICE}input_mtok = {number}\n")
+    assert (line, "30 digits" in text) == (5, True)
+    tiers = f'{PRICE}input_mtok = "1"\ntiers = [{{above_input = 5, input_mtok = {number}}}]\n'
+    assert refused(tmp_path, tiers)[0] == 6
+    factor = f'[[multiplier]]\nprovider = "acme"\nmatch = {{region = "us"}}\nfactor = {number}\n'
+    assert refused(tmp_path, factor)[0] == 4
+
+
+def test_thirty_digits_and_twenty_places_are_read(tmp_path: Path) -> None:
+    for text in ("0." + "1" * 20, "1e-20", "1e2"):
+        assert row(tmp_path, f'input_mtok = "{text}"\n').rates["input_mtok"].base == Decimal(text)
+
+
+def test_a_whole_number_of_thousands_of_digits_is_refused(tmp_path: Path) -> None:
+    assert "beyond all bounds" in refused(tmp_path, f"{PRICE}input_mtok = {'1' * 5000}\n")[1]
+
+
+@pytest.mark.parametrize(
+    ("provider", "name", "passes"),
+    [
+        ("acme", "acme/large", False),
+        ("acme", "ACME/large", False),
+        ("aws", "cloud/models/large", False),
+        ("cloud", "cloud/large", True),
+        ("cloud", "acme/large", True),
+        ("shop", "acme/large", True),
+    ],
+)
+def test_a_model_that_begins_with_its_providers_prefix_is_refused_with_its_line(
+    tmp_path: Path, provider: str, name: str, *, passes: bool
+) -> None:
+    price = f'[[price]]\nprovider = "{provider}"\nmodel = "{name}"\nfree = true\n'
+    factor = f'[[multiplier]]\nprovider = "{provider}"\nmatch = {{region = "us"}}\nmodels = ["{name}"]\nfactor = 2\n'
+    if passes:
+        assert len(read(tmp_path, price + factor).rows) == 1
+    else:
+        assert refused(tmp_path, price)[0] == 3
+        assert refused(tmp_path, factor)[0] == 4
+
+
+def test_a_region_is_kept_in_lower_case_without_outer_blanks(tmp_path: Path) -> None:
+    assert multiplier(tmp_path, 'match = {region = " US "}\nfactor = 2').match == {"region": "us"}
+    assert refused(tmp_path, '[[multiplier]]\nprovider = "acme"\nmatch = {region = " "}\nfactor = 2\n')[0] == 3

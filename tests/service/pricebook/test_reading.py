@@ -221,3 +221,7 @@ def test_a_refusal_holds_no_text_of_the_list() -> None:
 def test_extractors_that_this_version_does_not_know_are_no_hindrance() -> None:
     raw = [provider(extractors=[{"root": "usage", "mappings": [{"path": "x", "dest": "unheard_of"}]}])]
     assert read_providers(json.dumps(raw).encode())[0].extractors is None
+
+
+def test_a_model_that_would_be_a_pattern_is_refused() -> None:
+    assert refusal(one(id="m*")) == "malformed"
