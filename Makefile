@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+NATIVE := $(wildcard adapters/native/*.[ch])
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
@@ -12,6 +13,8 @@ help: ## Show this list
 
 run: $(VENV)/.run ## Set up, then serve on 127.0.0.1:8000
 	$(BIN)/weighbridge serve
+
+test test-all: export WEIGHBRIDGE_REQUIRE_NATIVE = 1
 
 test: $(VENV)/.dev lint ## Set up, then every check: lint, types, import rules, tests
 	$(BIN)/pytest -n auto --dist loadgroup -m "not slow and not network"
@@ -33,13 +36,13 @@ lock: ## Write both lock files anew from pyproject.toml (needs uv)
 	uv pip compile --universal --generate-hashes --no-header --no-annotate --python-version 3.11 --group build --group dev pyproject.toml -o requirements-dev.lock
 
 clean: ## Remove the environment and all that was built
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) adapters/native/*.so build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Weighbridge needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.run: requirements.lock pyproject.toml | $(VENV)/bin/python
+$(VENV)/.run: requirements.lock pyproject.toml setup.py $(NATIVE) | $(VENV)/bin/python
 	@echo "Installing what the service needs (about half a minute) ..."
 	$(BIN)/pip install --quiet --require-hashes -r requirements.lock
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .

@@ -7,14 +7,16 @@ import lzma
 import threading
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import tiktoken
 
 from adapters.bpe.tokenizer import BpeTokenizer
 from adapters.bpe.vocabulary import read_ranks
 from adapters.huggingface import HuggingFaceTokenizer
+from adapters.native import AVAILABLE, FAMILIES
 from adapters.port import (
+    EngineMissing,
     FallbackListener,
     Family,
     Tokenizer,
@@ -28,7 +30,11 @@ from adapters.port import (
 from adapters.sentencepiece import SentencePieceTokenizer, check_model
 from adapters.tiktoken import TiktokenTokenizer, build_encoding
 
-Engine = Literal["library", "python"]
+if AVAILABLE or TYPE_CHECKING:
+    from adapters.native._core import Vocabulary
+    from adapters.native.tokenizer import NativeTokenizer, read_vocabulary
+
+Engine = Literal["native", "library", "python"]
 
 _PROBE = "Weigh this: 你好, it’s 12345 tonnes…\r\n\tif (x == 1) { return 'ſ'; }  👍🏽 é é"
 _MAX_BYTES = 256 * 1024 * 1024
@@ -38,13 +44,16 @@ _MAX_BYTES = 256 * 1024 * 1024
 class LoaderOptions:
     """How vocabularies are served.
 
-    ``engine`` is the first choice for tiktoken-style vocabularies; ``cuttable`` holds the split patterns whose cut
-    points are known; ``on_fallback`` is told the vocabulary's name and the engine that took over.
+    ``engine`` is the first choice for tiktoken-style vocabularies: native, the library and plain Python follow one
+    another where one cannot serve. With ``require_native`` none follows the native engine, unless it does not know the
+    split pattern. ``cuttable`` holds the split patterns whose cut points are known; ``on_fallback`` is told the
+    vocabulary's name and the engine that took over.
     """
 
-    engine: Engine = "library"
+    engine: Engine = "native"
     cuttable: Collection[str] = field(default_factory=frozenset)
     on_fallback: FallbackListener = ignore_fallback
+    require_native: bool = False
 
 
 class Vocabularies:
@@ -56,6 +65,7 @@ class Vocabularies:
         self._loaded: dict[str, Tokenizer] = {}
         self._ranks: dict[str, dict[bytes, int]] = {}
         self._encodings: dict[tuple[str, str], tiktoken.Encoding] = {}
+        self._native: dict[tuple[str, str], Vocabulary] = {}
         self._lock = threading.RLock()
 
     def load(self, name: str) -> Tokenizer:
@@ -101,11 +111,44 @@ class Vocabularies:
         return _proven(tokenizer, spec)
 
     def _ranked(self, spec: TokenizerSpec) -> Tokenizer:
+        wants_native = self._options.engine == "native" and spec.pattern in FAMILIES
+        if wants_native and (native := self._native_or_none(spec)):
+            return native
         ranks = self._ranks.get(spec.sha256)
         if ranks is None:
             ranks = self._ranks[spec.sha256] = read_ranks(read_verified(spec))
         if spec.known_answer is None:
             _require_apart(spec, ranks)
+        tokenizer = self._library_or_python(spec, ranks)
+        if wants_native:
+            self._options.on_fallback(spec.name, tokenizer.engine)
+        return tokenizer
+
+    def _native_or_none(self, spec: TokenizerSpec) -> Tokenizer | None:
+        """The native engine's tokenizer, proven; ``None`` where the next engine has to serve."""
+        try:
+            if not AVAILABLE:
+                raise EngineMissing(
+                    "The native engine is required but was not built. Install a C compiler and install the package "
+                    "anew, or unset WEIGHBRIDGE_REQUIRE_NATIVE to be served by the next engine."
+                )
+            data: bytes | None = None
+            key = (spec.sha256, FAMILIES[spec.pattern])
+            if key not in self._native:
+                data = read_verified(spec)
+                self._native[key] = read_vocabulary(spec.pattern, data)
+            tokenizer = NativeTokenizer(spec, self._native[key])
+            if spec.known_answer is not None:
+                return _proven(tokenizer, spec)
+            ranks = read_ranks(data or read_verified(spec))
+            _require_apart(spec, ranks)
+            return _proven(tokenizer, spec, twin=BpeTokenizer(spec, ranks))
+        except (EngineMissing, VocabularyDamaged):
+            if self._options.require_native:
+                raise
+            return None
+
+    def _library_or_python(self, spec: TokenizerSpec, ranks: dict[bytes, int]) -> Tokenizer:
         plain = BpeTokenizer(spec, ranks)
         if self._options.engine == "python":
             return _proven(plain, spec)
@@ -120,7 +163,8 @@ class Vocabularies:
             return _proven(fast, spec, twin=plain)
         except VocabularyDamaged:
             _proven(plain, spec)
-            self._options.on_fallback(spec.name, plain.engine)
+            if self._options.engine == "library":
+                self._options.on_fallback(spec.name, plain.engine)
             return plain
 
     def _encoding(self, spec: TokenizerSpec, ranks: dict[bytes, int]) -> tiktoken.Encoding:

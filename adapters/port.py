@@ -52,6 +52,10 @@ class UnknownVocabulary(TokenizerError):
     """No vocabulary of that name exists in the manifest or the configuration."""
 
 
+class EngineMissing(TokenizerError):
+    """An engine was required that is not on this machine."""
+
+
 class InvalidIds(TokenizerError):
     """An id lies outside the vocabulary, or names an entry without bytes."""
 

@@ -23,7 +23,8 @@ class Settings:
     data_dir: Path
     config: Path | None = None
     log: str = "json"
-    engine: Literal["library", "python"] = "library"
+    engine: Literal["native", "library", "python"] = "native"
+    require_native: bool = False
     vocabularies: tuple[str, ...] = ()
     max_body_bytes: int = 16 * 1024 * 1024
     max_tokenize_bytes: int = 1024 * 1024
@@ -110,6 +111,12 @@ def _number(kind: type[int] | type[float], low: float, high: float) -> Callable[
     return read
 
 
+def _switch(variable: str, text: str) -> bool:
+    if text not in ("0", "1"):
+        raise InvalidSetting(f"{variable} must be 0 or 1.")
+    return text == "1"
+
+
 def _text(_variable: str, text: str) -> str:
     return text
 
@@ -122,7 +129,8 @@ _READERS: Mapping[str, Callable[[str, str], Any]] = {
     "data_dir": _path,
     "config": _path,
     "log": _choice("json", "text", "off"),
-    "engine": _choice("library", "python"),
+    "engine": _choice("native", "library", "python"),
+    "require_native": _switch,
     "vocabularies": _names,
     "max_body_bytes": _number(int, 1024, 1 << 30),
     "max_tokenize_bytes": _number(int, 1024, 1 << 30),

@@ -9,8 +9,8 @@ from types import MappingProxyType
 
 from adapters.bpe.encode import merge
 from adapters.bpe.patterns import Splitter
-from adapters.bpe.spans import SpanMap, joined_surrogates
 from adapters.port import NO_TOKENS, InvalidIds, Piece, Stop, TokenizerSpec, VocabularyDamaged, well_formed
+from adapters.spans import SpanMap, joined_surrogates
 from adapters.special import SpecialTokens
 from adapters.unicode import changes, normalize
 

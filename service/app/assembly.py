@@ -126,7 +126,9 @@ class Assembly:
     def _load(self, specs: dict[str, TokenizerSpec]) -> dict[str, Tokenizer]:
         """Every vocabulary, or those that were chosen; one whose spec is unchanged is kept, others are loaded now."""
         patterns = frozenset(self._manifest.patterns.values())
-        loader = Vocabularies(specs, LoaderOptions(self.settings.engine, patterns, self.metrics.fallback))
+        settings = self.settings
+        options = LoaderOptions(settings.engine, patterns, self.metrics.fallback, settings.require_native)
+        loader = Vocabularies(specs, options)
         loaded: dict[str, tuple[TokenizerSpec, Tokenizer]] = {}
         for name in self.settings.vocabularies or specs:
             known = self._loaded.get(name)

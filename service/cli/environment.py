@@ -159,7 +159,9 @@ class Environment:
         from adapters.loader import LoaderOptions, Vocabularies  # noqa: PLC0415 - 140 ms that only counting costs
 
         patterns = frozenset(self.manifest.patterns.values())
-        return Vocabularies(self.specs, LoaderOptions(self.settings.engine, patterns, _say_fallback))
+        settings = self.settings
+        options = LoaderOptions(settings.engine, patterns, _say_fallback, settings.require_native)
+        return Vocabularies(self.specs, options)
 
     @cached_property
     def _marks(self) -> frozenset[str]:
@@ -172,4 +174,4 @@ def environment() -> Environment:
 
 
 def _say_fallback(vocabulary: str, engine: str) -> None:
-    note(f"{vocabulary}: a text that the usual engine cannot take was counted by the engine {engine!r}.")
+    note(f"{vocabulary}: the usual engine cannot serve here; the engine {engine!r} counted in its place.")

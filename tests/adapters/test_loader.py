@@ -99,7 +99,7 @@ def test_an_engine_that_gives_other_ids_is_replaced_by_the_next_and_told_of(monk
 
     monkeypatch.setattr(adapters.loader, "TiktokenTokenizer", Wrong)
     told: list[tuple[str, str]] = []
-    options = LoaderOptions(on_fallback=lambda name, engine: told.append((name, engine)))
+    options = LoaderOptions("library", on_fallback=lambda name, engine: told.append((name, engine)))
     tokenizer = Vocabularies({"r50k_base": R50K}, options).load("r50k_base")
     assert tokenizer.engine == "python"
     assert told == [("r50k_base", "python")]

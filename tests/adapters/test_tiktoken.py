@@ -29,7 +29,7 @@ def told() -> list[tuple[str, str]]:
 @pytest.fixture(scope="module")
 def vocabularies(told) -> Vocabularies:
     cuttable = frozenset(MANIFEST.patterns.values())
-    options = LoaderOptions(cuttable=cuttable, on_fallback=lambda name, engine: told.append((name, engine)))
+    options = LoaderOptions("library", cuttable, lambda name, engine: told.append((name, engine)))
     return Vocabularies(MANIFEST.vendored, options)
 
 

@@ -23,11 +23,13 @@ def test_each_variable_sets_its_field():
             "WEIGHBRIDGE_VOCABULARIES": "qwen, tekken,",
             "WEIGHBRIDGE_MAX_BODY_BYTES": "2048",
             "WEIGHBRIDGE_DEADLINE_SECONDS": "0.5",
+            "WEIGHBRIDGE_REQUIRE_NATIVE": "1",
         }
     )
     assert (settings.data_dir, settings.config_file, settings.log) == (Path("/d"), Path("/c.toml"), "text")
     assert (settings.vocabularies, settings.max_body_bytes) == (("qwen", "tekken"), 2048)
     assert settings.deadline_seconds == 0.5
+    assert settings.require_native
 
 
 def test_an_empty_variable_is_as_good_as_none():
@@ -42,7 +44,8 @@ def test_the_configuration_file_lies_in_the_data_directory_by_default():
     ("variable", "value", "says"),
     [
         ("WEIGHBRIDGE_LOG", "loud", "json, text, off"),
-        ("WEIGHBRIDGE_ENGINE", "rust", "library, python"),
+        ("WEIGHBRIDGE_ENGINE", "rust", "native, library, python"),
+        ("WEIGHBRIDGE_REQUIRE_NATIVE", "yes", "0 or 1"),
         ("WEIGHBRIDGE_WORKERS", "0", "a whole number from 1"),
         ("WEIGHBRIDGE_WORKERS", "two", "a whole number from 1"),
         ("WEIGHBRIDGE_MAX_BODY_BYTES", "1e6", "a whole number from 1024"),

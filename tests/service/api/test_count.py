@@ -29,7 +29,7 @@ def test_the_answer_has_the_documented_shape(api):
         "tokenizer": {
             "name": "o200k_base",
             "family": "tiktoken",
-            "engine": "tiktoken",
+            "engine": "native",
             "sha256": "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
             "added_tokens": 0,
         },

@@ -1,0 +1,60 @@
+/* What a split pattern can tell about a character, by code point. */
+#ifndef WEIGHBRIDGE_KINDS_H
+#define WEIGHBRIDGE_KINDS_H
+
+#include "bits.h"
+
+/* In the order of CLASS_NUMBERS in families.py. */
+enum Kind {
+    OTHER,
+    SPACE, /* white space that is not a line break */
+    BREAK, /* \r and \n */
+    NUMBER,
+    UPPER, /* Lu, Lt */
+    LOWER, /* Ll */
+    BOTH,  /* Lm, Lo: counts as either case; every letter, for a pattern without cases */
+    MARK,
+    KINDS
+};
+
+#define IN(kind, set) ((1u << (kind)) & (set))
+#define SET(kind) (1u << (kind))
+#define LETTERS (SET(UPPER) | SET(LOWER) | SET(BOTH))
+#define WHITE (SET(SPACE) | SET(BREAK))
+
+#define CODE_POINTS 0x110000
+#define BLOCK 256
+
+/* Two stages: blocks of 256 code points, equal blocks stored once. Block 0, which holds ASCII, comes first. */
+typedef struct {
+    uint16_t block_of[CODE_POINTS / BLOCK];
+    uint8_t *blocks;
+    size_t block_count;
+} Kinds;
+
+/* `classes` has a byte for every code point; `as_kind` says which kind stands for each. 0, or -1 without memory. */
+int kinds_build(Kinds *kinds, const uint8_t *classes, const uint8_t as_kind[KINDS]);
+void kinds_free(Kinds *kinds);
+
+/* Kind of the character at `at`, which must begin a whole UTF-8 sequence; `*size` becomes its length in bytes. */
+static FORCE_INLINE enum Kind kind_at(const Kinds *kinds, const uint8_t *at, unsigned *size)
+{
+    uint32_t lead = at[0], point;
+    if (LIKELY(lead < 0x80)) {
+        *size = 1;
+        return (enum Kind)kinds->blocks[lead];
+    }
+    if (lead >= 0xe0 && lead < 0xf0) {
+        *size = 3;
+        point = (lead & 0x0f) << 12 | (at[1] & 0x3fu) << 6 | (at[2] & 0x3fu);
+    } else if (lead < 0xe0) {
+        *size = 2;
+        point = (lead & 0x1f) << 6 | (at[1] & 0x3fu);
+    } else {
+        *size = 4;
+        point = (lead & 0x07) << 18 | (at[1] & 0x3fu) << 12 | (at[2] & 0x3fu) << 6 | (at[3] & 0x3fu);
+    }
+    return (enum Kind)kinds->blocks[(size_t)kinds->block_of[point / BLOCK] * BLOCK + point % BLOCK];
+}
+
+#endif

@@ -1,0 +1,45 @@
+/* What one call remembers for the next: pieces that took merges. Used by one thread at a time.
+ *
+ * Each cache has one place for a piece and forgets what was there before, so that no text can slow it down. At most
+ * 1.25 MB for counts of short pieces, 1 MB for those of longer ones and 1 MB for ids, taken as they are needed. */
+#ifndef WEIGHBRIDGE_MEMORY_H
+#define WEIGHBRIDGE_MEMORY_H
+
+#include "vocabulary.h"
+
+#define SHORT_PLACES_BITS 16
+#define LONG_PLACES_BITS 14
+#define IDS_PLACES_BITS 14
+#define LONG_REMEMBERED 62 /* bytes */
+#define IDS_REMEMBERED 11
+
+typedef struct {
+    uint8_t size, count, bytes[LONG_REMEMBERED];
+} LongCount;
+
+typedef struct {
+    Word key;
+    uint32_t count, ranks[IDS_REMEMBERED];
+} ShortIds;
+
+typedef struct {
+    Word *short_keys;
+    uint8_t *short_counts;
+    LongCount *long_counts;
+    ShortIds *ids; /* NULL until ids are asked for */
+} Memory;
+
+Memory *memory_new(void);
+int memory_remember_ids(Memory *memory); /* 0, or -1 without room */
+void memory_free(Memory *memory);
+
+static FORCE_INLINE size_t long_place(const uint8_t *at, size_t size)
+{
+    uint64_t hash = size;
+    for (size_t i = 0; i + 8 < size; i += 8)
+        hash = (hash ^ load_8(at + i)) * 0x9e3779b97f4a7c15ull, hash ^= hash >> 29;
+    hash = (hash ^ load_8(at + size - 8)) * 0xd6e8feb86659fd93ull;
+    return (size_t)(hash >> (64 - LONG_PLACES_BITS));
+}
+
+#endif

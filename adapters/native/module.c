@@ -1,0 +1,263 @@
+/* The extension module: one type, Vocabulary. Everything about the interpreter is here. */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <stdlib.h>
+
+#include "scan.h"
+
+#define RELEASE_BEYOND 2048 /* bytes of a text from which on the interpreter's lock is released */
+#define MOST_KEPT 4         /* memories that wait for a next call */
+
+typedef struct {
+    PyObject_HEAD
+    Vocabulary vocabulary;
+    const Family *family;
+    Memory *kept[MOST_KEPT]; /* taken and given back under the interpreter's lock */
+    int kept_count;
+} VocabularyObject;
+
+typedef struct {
+    PyObject *check; /* NULL or a callable that raises to end the work */
+    PyThreadState *released;
+} Caller;
+
+static int ask(void *context)
+{
+    Caller *caller = context;
+    if (caller->released)
+        PyEval_RestoreThread(caller->released);
+    PyObject *answer = PyObject_CallObject(caller->check, NULL);
+    int stopped = answer == NULL;
+    Py_XDECREF(answer);
+    if (caller->released)
+        caller->released = PyEval_SaveThread();
+    return stopped;
+}
+
+static Memory *take_memory(VocabularyObject *self)
+{
+    return self->kept_count ? self->kept[--self->kept_count] : memory_new();
+}
+
+static void give_back(VocabularyObject *self, Memory *memory)
+{
+    if (self->kept_count < MOST_KEPT)
+        self->kept[self->kept_count++] = memory;
+    else
+        memory_free(memory);
+}
+
+/* Runs a job on `text`; 0, 1 for BEYOND_LIMIT, or -1 with an exception set. */
+static int run(VocabularyObject *self, PyObject *text, PyObject *check, Job *job)
+{
+    Py_ssize_t size;
+    const char *utf8 = PyUnicode_AsUTF8AndSize(text, &size);
+    if (!utf8)
+        return -1;
+    Caller caller = {check == Py_None ? NULL : check, NULL};
+    job->vocabulary = &self->vocabulary;
+    job->text = (const uint8_t *)utf8;
+    job->size = (size_t)size;
+    if (caller.check)
+        job->poll = (Poll){ask, &caller};
+    job->memory = take_memory(self);
+    enum Outcome outcome = NO_MEMORY;
+    if (job->memory && !(job->wants_ids && memory_remember_ids(job->memory))) {
+        if (size > RELEASE_BEYOND) {
+            caller.released = PyEval_SaveThread();
+            outcome = self->family->scan(job);
+            PyEval_RestoreThread(caller.released);
+        } else {
+            outcome = self->family->scan(job);
+        }
+    }
+    if (job->memory)
+        give_back(self, job->memory);
+    if (outcome == NO_MEMORY)
+        PyErr_NoMemory();
+    return outcome == DONE ? 0 : outcome == BEYOND_LIMIT ? 1 : -1;
+}
+
+static PyObject *vocabulary_count(VocabularyObject *self, PyObject *args)
+{
+    PyObject *text, *check = Py_None;
+    if (!PyArg_ParseTuple(args, "U|O:count", &text, &check))
+        return NULL;
+    Job job = {.limit = UINT64_MAX};
+    return run(self, text, check, &job) < 0 ? NULL : PyLong_FromUnsignedLongLong(job.count);
+}
+
+static PyObject *vocabulary_fits(VocabularyObject *self, PyObject *args)
+{
+    PyObject *text;
+    unsigned long long limit;
+    if (!PyArg_ParseTuple(args, "UK:fits", &text, &limit))
+        return NULL;
+    Job job = {.limit = limit};
+    int result = run(self, text, Py_None, &job);
+    return result < 0 ? NULL : PyBool_FromLong(result == 0);
+}
+
+static PyObject *vocabulary_encode(VocabularyObject *self, PyObject *args)
+{
+    PyObject *text, *check = Py_None, *ids = NULL;
+    unsigned long long offset = 0;
+    if (!PyArg_ParseTuple(args, "U|KO:encode", &text, &offset, &check))
+        return NULL;
+    Job job = {.limit = UINT64_MAX, .wants_ids = true};
+    if (run(self, text, check, &job) == 0 && (ids = PyList_New((Py_ssize_t)job.count)) != NULL) {
+        for (uint64_t i = 0; i < job.count; i++) {
+            PyObject *id = PyLong_FromUnsignedLongLong(job.ids[i] + offset);
+            if (!id || PyList_SetItem(ids, (Py_ssize_t)i, id) < 0) {
+                Py_CLEAR(ids);
+                break;
+            }
+        }
+    }
+    free(job.ids);
+    return ids;
+}
+
+static PyObject *vocabulary_bytes_of(VocabularyObject *self, PyObject *rank)
+{
+    unsigned long long number = PyLong_AsUnsignedLongLong(rank);
+    if (number == (unsigned long long)-1 && PyErr_Occurred()) {
+        if (!PyErr_ExceptionMatches(PyExc_OverflowError))
+            return NULL;
+        PyErr_Clear();
+        Py_RETURN_NONE;
+    }
+    const Token *token = number < NO_RANK ? vocabulary_token(&self->vocabulary, (uint32_t)number) : NULL;
+    if (!token)
+        Py_RETURN_NONE;
+    return PyBytes_FromStringAndSize((const char *)self->vocabulary.bytes + token->offset, (Py_ssize_t)token->size);
+}
+
+static int refuse(enum BuildError error)
+{
+    static const char *const messages[] = {
+        [MALFORMED] = "the rank file is malformed",
+        [REPEATED] = "the rank file repeats a token or a rank",
+        [TOO_LONG] = "a token is longer than 65,535 bytes",
+        [LACKS_BYTES] = "the rank file lacks single bytes",
+    };
+    if (error == OUT_OF_MEMORY)
+        PyErr_NoMemory();
+    else
+        PyErr_SetString(PyExc_ValueError, messages[error]);
+    return -1;
+}
+
+static int build(VocabularyObject *self, const char *family, const char *ranks, Py_ssize_t ranks_size,
+                 const char *classes, Py_ssize_t classes_size)
+{
+    self->family = family_named(family);
+    if (!self->family) {
+        PyErr_SetString(PyExc_ValueError, "no family of split patterns has that name");
+        return -1;
+    }
+    if (classes_size != CODE_POINTS) {
+        PyErr_SetString(PyExc_ValueError, "the classes must have one byte for every code point");
+        return -1;
+    }
+    enum BuildError error = OUT_OF_MEMORY;
+    Py_BEGIN_ALLOW_THREADS
+    if (!kinds_build(&self->vocabulary.kinds, (const uint8_t *)classes, self->family->as_kind))
+        error = vocabulary_build(&self->vocabulary, (const uint8_t *)ranks, (size_t)ranks_size);
+    Py_END_ALLOW_THREADS
+    return error == BUILT ? 0 : refuse(error);
+}
+
+static PyObject *vocabulary_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    const char *family, *ranks, *classes;
+    Py_ssize_t ranks_size, classes_size;
+    if (keywords && PyDict_Size(keywords)) {
+        PyErr_SetString(PyExc_TypeError, "Vocabulary takes no keyword arguments");
+        return NULL;
+    }
+    if (!PyArg_ParseTuple(args, "sy#y#:Vocabulary", &family, &ranks, &ranks_size, &classes, &classes_size))
+        return NULL;
+    allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+    VocabularyObject *self = (VocabularyObject *)allocate(type, 0); /* all zeros */
+    if (self && build(self, family, ranks, ranks_size, classes, classes_size))
+        Py_CLEAR(self);
+    return (PyObject *)self;
+}
+
+static void vocabulary_dealloc(VocabularyObject *self)
+{
+    PyTypeObject *type = Py_TYPE((PyObject *)self);
+    while (self->kept_count)
+        memory_free(self->kept[--self->kept_count]);
+    vocabulary_free(&self->vocabulary);
+    ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
+    Py_DECREF(type);
+}
+
+static PyObject *vocabulary_size(VocabularyObject *self, void *unused)
+{
+    (void)unused;
+    return PyLong_FromSize_t(self->vocabulary.count);
+}
+
+static PyObject *vocabulary_highest(VocabularyObject *self, void *unused)
+{
+    (void)unused;
+    return PyLong_FromUnsignedLong(self->vocabulary.tokens[self->vocabulary.count - 1].rank);
+}
+
+static PyMethodDef methods[] = {
+    {"count", (PyCFunction)(void (*)(void))vocabulary_count, METH_VARARGS, "count(text, check=None) -> int"},
+    {"fits", (PyCFunction)(void (*)(void))vocabulary_fits, METH_VARARGS, "fits(text, limit) -> bool"},
+    {"encode", (PyCFunction)(void (*)(void))vocabulary_encode, METH_VARARGS,
+     "encode(text, offset=0, check=None) -> list[int]"},
+    {"bytes_of", (PyCFunction)(void (*)(void))vocabulary_bytes_of, METH_O, "bytes_of(rank) -> bytes | None"},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef properties[] = {
+    {"size", (getter)(void (*)(void))vocabulary_size, NULL, "number of tokens", NULL},
+    {"highest_rank", (getter)(void (*)(void))vocabulary_highest, NULL, "greatest rank", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_doc, "Vocabulary(family, rank_file, classes)"},
+    {Py_tp_new, (void *)vocabulary_new},
+    {Py_tp_dealloc, (void *)vocabulary_dealloc},
+    {Py_tp_methods, methods},
+    {Py_tp_getset, properties},
+    {0, NULL},
+};
+
+static PyType_Spec spec = {
+    "adapters.native._core.Vocabulary",
+    sizeof(VocabularyObject),
+    0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+    slots,
+};
+
+static int execute(PyObject *module)
+{
+    PyObject *type = PyType_FromModuleAndSpec(module, &spec, NULL);
+    if (!type)
+        return -1;
+    int failed = PyModule_AddType(module, (PyTypeObject *)type);
+    Py_DECREF(type);
+    return failed;
+}
+
+static PyModuleDef_Slot module_slots[] = {{Py_mod_exec, (void *)execute}, {0, NULL}};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "_core", "Counts and encodes with byte-pair vocabularies.", 0, NULL, module_slots,
+    NULL, NULL, NULL,
+};
+
+PyMODINIT_FUNC PyInit__core(void)
+{
+    return PyModuleDef_Init(&definition);
+}
