@@ -8,11 +8,12 @@ import uvicorn
 from fastapi import FastAPI
 from pydantic import BaseModel
 
-from adapters.loader import Vocabularies
+from adapters.loader import LoaderOptions, Vocabularies
 from adapters.manifest import read_manifest
 
 app = FastAPI()
-encoding = Vocabularies(read_manifest().vendored).load("o200k_base")._encoding  # type: ignore[attr-defined]  # verified ranks
+library = Vocabularies(read_manifest().vendored, LoaderOptions(engine="library"))
+encoding = library.load("o200k_base")._encoding  # type: ignore[attr-defined]  # verified ranks
 
 
 class Body(BaseModel):
