@@ -11,57 +11,11 @@ from starlette.exceptions import HTTPException
 
 from adapters.port import TokenizerError
 from service.api import openapi
-from service.api.errors import PROBLEM_JSON, ApiError, Problem, as_problem
+from service.api.errors import PROBLEM_JSON, ApiError, as_problem
 from service.api.exchange import Exchange
-from service.api.pricing_schemas import (
-    CompareAnswer,
-    CompareRequest,
-    CostAnswer,
-    CostRequest,
-    EstimateAnswer,
-    EstimateBatchAnswer,
-    EstimateRequest,
-    PriceList,
-)
 from service.api.routes import catalog, costs, documentation, operations, weighing
-from service.api.schemas import (
-    CountRequest,
-    DetokenizeAnswer,
-    DetokenizeRequest,
-    Health,
-    ModelList,
-    TokenizeAnswer,
-    TokenizeRequest,
-    TokenizerList,
-)
 from service.api.services import Services
-from service.domain.counting import Count, CountBatch
 from service.domain.errors import DomainError
-from service.domain.notices import LiteralNotice
-
-_WIRE_TYPES = (
-    CompareAnswer,
-    CompareRequest,
-    CostAnswer,
-    CostRequest,
-    EstimateAnswer,
-    EstimateBatchAnswer,
-    EstimateRequest,
-    PriceList,
-    Count,
-    CountBatch,
-    CountRequest,
-    DetokenizeAnswer,
-    DetokenizeRequest,
-    Health,
-    LiteralNotice,
-    ModelList,
-    Problem,
-    TokenizeAnswer,
-    TokenizeRequest,
-    TokenizerList,
-)
-
 
 STATIC_ROUTES = frozenset(
     {
@@ -70,6 +24,9 @@ STATIC_ROUTES = frozenset(
     }
 )
 """Routes without parameters: their path is their template, whoever answers."""
+
+
+_GROUPS = (weighing, costs, catalog, operations)
 
 
 def build_api(services: Services) -> FastAPI:
@@ -82,7 +39,7 @@ def build_api(services: Services) -> FastAPI:
         docs_url=None,
         redoc_url=None,
     )
-    for group in (weighing, costs, catalog, operations):
+    for group in _GROUPS:
         app.include_router(group.router(services))
     app.include_router(documentation.router())
     _answer_errors(app, services)
@@ -114,5 +71,7 @@ def _framework_error(error: HTTPException) -> ApiError:
 def _openapi(app: FastAPI) -> dict[str, Any]:
     if not app.openapi_schema:
         document = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
-        app.openapi_schema = openapi.complete(document, _WIRE_TYPES)
+        app.openapi_schema = openapi.complete(
+            document, openapi.wire_types(op for group in _GROUPS for op in group.OPERATIONS)
+        )
     return app.openapi_schema

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -63,6 +63,16 @@ def examples() -> Mapping[str, Mapping[str, Any]]:
     """The examples by name, each a request and its answer as JSON values."""
     rows = tomllib.loads(resources.files("service").joinpath("data/examples.toml").read_text("utf-8"))
     return {name: {part: json.loads(text) for part, text in row.items()} for name, row in rows.items()}
+
+
+def wire_types(operations: Iterable[Operation]) -> list[type]:
+    """Every type that a request or an answer of ``operations`` is made of, problems and notices included."""
+    found: dict[type, None] = dict.fromkeys((Problem, LiteralNotice))
+    for operation in operations:
+        found |= dict.fromkeys(operation.answers)
+        if operation.request is not None:
+            found[operation.request] = None
+    return list(found)
 
 
 def complete(schema: dict[str, Any], types: Sequence[type]) -> dict[str, Any]:

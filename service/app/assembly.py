@@ -65,6 +65,7 @@ class Assembly:
         self._config = self._read_config()
         self.services = self._build(self._config, self._prices)
         self.switch = Switch(inner_app(self.services))
+        self._show(self._prices)
 
     def reload(self) -> None:
         """Read the configuration file anew. Raises, and everything stays as it was, where it is wrong."""
@@ -72,6 +73,7 @@ class Assembly:
             config = self._read_config()
             self._replace(self._build(config, self._prices))
             self._config = config
+            self._show(self._prices)
 
     def accept(self, providers: Sequence[Provider], source: str, revision: str, checked: str) -> None:
         """Put a fetched price list in service."""
@@ -79,6 +81,7 @@ class Assembly:
             prices = PriceList(providers, source, revision, checked)
             self._replace(self._build(self._config, prices))
             self._prices = prices
+            self._show(prices)
 
     def _replace(self, services: Services) -> None:
         app = inner_app(services)
@@ -107,7 +110,6 @@ class Assembly:
         on_request = [entry.spec(settings.vocabulary_dir) for entry in manifest.on_request.values()]
         catalog = priced_catalog(load_catalog(config), prices, config)
         book = price_book(prices, catalog, config)
-        self._show(tokenizers, prices)
         return Services(
             settings=settings,
             weigher=Weigher(catalog, tokenizers, _marks(tokenizers, manifest, on_request)),
@@ -140,8 +142,8 @@ class Assembly:
         self._loaded = loaded
         return {name: tokenizer for name, (_, tokenizer) in loaded.items()}
 
-    def _show(self, tokenizers: dict[str, Tokenizer], prices: PriceList) -> None:
-        for name, tokenizer in tokenizers.items():
+    def _show(self, prices: PriceList) -> None:
+        for name, tokenizer in self.services.weigher.tokenizers.items():
             self.metrics.loaded(name, tokenizer.family.value, tokenizer.engine)
         self.metrics.price_book(prices.source, prices.revision, lambda: _age(prices.checked))
 

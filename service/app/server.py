@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import os
 import signal
 import socket
 import sys
+from collections.abc import Coroutine
 from datetime import UTC, datetime
 from types import FrameType
 from typing import Any, cast
@@ -32,7 +32,7 @@ class Server(uvicorn.Server):
         super().__init__(config)
         self._assembly = assembly
         self._refresh = asked_for(assembly)
-        self._tasks: list[asyncio.Task[None]] = []
+        self._tasks: set[asyncio.Task[None]] = set()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Note the shutdown before uvicorn begins it; a second signal does not cut off what is drained."""
@@ -48,18 +48,22 @@ class Server(uvicorn.Server):
         sys.stderr.write(f"weighbridge {__version__}: listening on {where}, process {os.getpid()}; see {where}/docs\n")
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._reload)
         if self._refresh is not None:
-            self._tasks.append(asyncio.create_task(refresh_prices(self._assembly, self._refresh)))
+            self._begin(refresh_prices(self._assembly, self._refresh))
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End what runs beside the requests, then drain."""
         for task in self._tasks:
             task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+        await asyncio.gather(*self._tasks, return_exceptions=True)  # none of them may keep the drain from happening
         await super().shutdown(sockets)
 
     def _reload(self) -> None:
-        self._tasks.append(asyncio.create_task(asyncio.to_thread(reload, self._assembly)))
+        self._begin(asyncio.to_thread(reload, self._assembly))
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
 
 def reload(assembly: Assembly) -> None:

@@ -14,6 +14,8 @@ from service.domain.catalog import Accuracy, ModelSpec
 _MODELS = Operation("Every model, with its tokenizer, its accuracy and its limits.", answers=(ModelList,))
 _TOKENIZERS = Operation("Every vocabulary, with its size, engine, hash, licence and source.", answers=(TokenizerList,))
 
+OPERATIONS = (_MODELS, _TOKENIZERS)
+
 
 def router(services: Services) -> APIRouter:
     """The routes, over ``services``; both answers are made once, since neither changes while the process runs."""

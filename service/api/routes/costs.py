@@ -39,6 +39,8 @@ _PRICES = Operation(
     "The price list, of all models or of one (`provider`, `model`), with every row's dates.", answers=(PriceList,)
 )
 
+OPERATIONS = (_ESTIMATE, _COMPARE, _COST, _PRICES)
+
 
 def router(services: Services) -> APIRouter:
     """The routes, over ``services``."""

@@ -20,6 +20,8 @@ _READY = Operation(
 _DRAINING: Mapping[int | str, dict[str, Any]] = {503: {"description": "Shutting down."}}
 _METRICS = Operation("Prometheus metrics.", answers=(), media_type="text/plain")
 
+OPERATIONS = (_LIVE, _READY, _METRICS)
+
 
 def router(services: Services) -> APIRouter:
     """The routes, over ``services``."""

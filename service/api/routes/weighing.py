@@ -30,6 +30,8 @@ _DETOKENIZE = Operation(
     "Turn ids back into text.", request=DetokenizeRequest, answers=(DetokenizeAnswer,), example="detokenize"
 )
 
+OPERATIONS = (_COUNT, _TOKENIZE, _DETOKENIZE)
+
 
 def router(services: Services) -> APIRouter:
     """The routes, over ``services``."""
