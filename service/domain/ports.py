@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from typing import Any, Protocol
+
+from service.domain.catalog import ModelSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,4 +47,54 @@ class SnapshotStore(Protocol):
 
     def touch(self, checked: datetime) -> None:
         """Set ``checked_at`` of the snapshot kept, if there is one. Raises ``SnapshotError``."""
+        ...
+
+
+class ImageSizer(Protocol):
+    """Reads the size of a picture from the first bytes of its file."""
+
+    def __call__(self, data: bytes, /) -> tuple[int, int] | None:
+        """Width and height in pixels; ``None`` where the bytes are too few or of no known format. Never raises."""
+        ...
+
+
+class PageCounter(Protocol):
+    """Counts the pages of a PDF."""
+
+    def __call__(self, data: bytes, /) -> int | None:
+        """How many pages; ``None`` where that cannot be told. Never raises."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A stretch of a rendered chat: ``markup`` is the template's own, everything else the sender's text."""
+
+    text: str
+    markup: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedChat:
+    """A chat as its template writes it, in order."""
+
+    segments: Sequence[Segment]
+
+
+class ChatRenderer(Protocol):
+    """Writes a chat as the model's own template does."""
+
+    def render(
+        self,
+        model: ModelSpec,
+        messages: Sequence[Mapping[str, Any]],
+        tools: Sequence[Mapping[str, Any]] = (),
+        *,
+        add_generation_prompt: bool = True,
+        options: Mapping[str, Any] | None = None,
+    ) -> RenderedChat | None:
+        """The chat, ``None`` where the model has no known template.
+
+        ``messages`` and ``tools`` have the form that Hugging Face templates read; ``options`` are template variables.
+        """
         ...
