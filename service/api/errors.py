@@ -11,7 +11,15 @@ from dataclasses import dataclass
 import msgspec
 
 from adapters.port import DeadlineExceeded, InvalidIds, TokenizerError
-from service.domain.errors import InconsistentUsage, InexactCount, NoTokenizer, UnknownModel, UnknownTokenizer
+from service.domain.errors import (
+    ChatNotRendered,
+    InconsistentUsage,
+    InexactCount,
+    NoTokenizer,
+    TemplateNotAllowed,
+    UnknownModel,
+    UnknownTokenizer,
+)
 
 PROBLEM_JSON = b"application/problem+json"
 
@@ -57,6 +65,8 @@ _TABLE: Mapping[type[Exception], _Row] = {
     InexactCount: _Row(422, "inexact"),
     InconsistentUsage: _Row(422, "inconsistent_usage"),
     InvalidIds: _Row(422, "invalid_ids"),
+    ChatNotRendered: _Row(422, "chat_not_rendered"),
+    TemplateNotAllowed: _Row(422, "chat_template_not_allowed"),
     DeadlineExceeded: _Row(503, "deadline_exceeded", retry_after=1),
     TokenizerError: _Row(422, "text_not_countable"),
 }
@@ -64,6 +74,8 @@ _TABLE: Mapping[type[Exception], _Row] = {
 TITLES: Mapping[str, str] = {
     "bad_host": "The Host header is not one of this service's names",
     "bad_origin": "The Origin header belongs to another site",
+    "chat_not_rendered": "The chat template does not take these messages",
+    "chat_template_not_allowed": "Chat templates of a caller's own are not run here",
     "deadline_exceeded": "The answer took longer than the deadline",
     "inconsistent_usage": "The usage contradicts itself",
     "inexact": "An exact count was asked for and there is none",

@@ -85,6 +85,28 @@ class InexactCount(DomainError):
         super().__init__(f"The count is {accuracy}{why}, not exact. Without `strict` it is answered with its bounds.")
 
 
+class ChatNotRendered(DomainError):
+    """The chat template refuses the messages, or cannot take them. ``problem`` is what the template's author says."""
+
+    code: ClassVar[str] = "chat_not_rendered"
+
+    def __init__(self, problem: str) -> None:
+        self.problem = problem
+        super().__init__(f"The chat template cannot render these messages: {problem}")
+
+
+class TemplateNotAllowed(DomainError):
+    """A caller sent a chat template of its own, and this service does not run those."""
+
+    code: ClassVar[str] = "chat_template_not_allowed"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "A chat template of your own is a program, and this service does not run those. Leave it out to use the "
+            "model's, or start the service with WEIGHBRIDGE_ALLOW_CHAT_TEMPLATE=1."
+        )
+
+
 class InvalidConfig(DomainError):
     """A configuration or data file is refused. ``line`` counts from 1; 0 where the whole file is meant."""
 

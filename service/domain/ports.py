@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
+from adapters.port import Stop
 from service.domain.catalog import ModelSpec
 
 
@@ -54,7 +55,14 @@ class ImageSizer(Protocol):
     """Reads the size of a picture from the first bytes of its file."""
 
     def __call__(self, data: bytes, /) -> tuple[int, int] | None:
-        """Width and height in pixels; ``None`` where the bytes are too few or of no known format. Never raises."""
+        """Width and height in pixels, as the picture is shown (turned as its orientation says).
+
+        ``None`` where the bytes are too few or of no known format. Never raises.
+        """
+        ...
+
+    def encoded(self, text: str, /) -> tuple[int, int] | None:
+        """As for bytes, of base64 ``text`` or a ``data:`` URL, of which no more is decoded than the header needs."""
         ...
 
 
@@ -68,7 +76,7 @@ class PageCounter(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A stretch of a rendered chat: ``markup`` is the template's own, everything else the sender's text."""
+    """A stretch of a rendered chat: the literal of one special token (``markup``), or ordinary text."""
 
     text: str
     markup: bool
@@ -76,9 +84,16 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class RenderedChat:
-    """A chat as its template writes it, in order."""
+    """A chat as its template writes it: ``segments`` in order join to ``text``.
+
+    In the segments, a literal of a special token that the sender wrote is ordinary text; ``literals`` is how many such
+    there are. A server that encodes ``text`` as a whole reads them as the tokens they name.
+    """
 
     segments: Sequence[Segment]
+    text: str = ""
+    template: str = ""
+    literals: int = 0
 
 
 class ChatRenderer(Protocol):
@@ -92,9 +107,16 @@ class ChatRenderer(Protocol):
         *,
         add_generation_prompt: bool = True,
         options: Mapping[str, Any] | None = None,
+        template: str | None = None,
+        stop: Stop | None = None,
     ) -> RenderedChat | None:
-        """The chat, ``None`` where the model has no known template.
+        """The chat, ``None`` where the model has no known template, or no vocabulary.
 
-        ``messages`` and ``tools`` have the form that Hugging Face templates read; ``options`` are template variables.
+        ``messages`` and ``tools`` have the form that Hugging Face templates read: a message has ``role`` and
+        ``content`` (a string, None, or parts ``{"type": "text", "text": ...}``, ``{"type": "image"}``), an assistant's
+        ``reasoning_content`` and ``tool_calls`` (``{"type": "function", "id", "function": {"name", "arguments"}}``,
+        arguments as JSON text or an object), a tool's ``tool_call_id`` and ``name``; a tool is ``{"type": "function",
+        "function": {...}}``. ``options`` are template variables; ``template`` is the sender's own, in place of the
+        model's. Raises ``ChatNotRendered``, ``TemplateNotAllowed`` or ``DeadlineExceeded``.
         """
         ...
