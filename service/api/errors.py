@@ -72,6 +72,7 @@ _TABLE: Mapping[type[Exception], _Row] = {
 }
 
 TITLES: Mapping[str, str] = {
+    "ambiguous_dialect": "The request could be in more than one wire form",
     "bad_host": "The Host header is not one of this service's names",
     "bad_origin": "The Origin header belongs to another site",
     "chat_not_rendered": "The chat template does not take these messages",
@@ -95,6 +96,7 @@ TITLES: Mapping[str, str] = {
     "sampling_unsupported": "The tokenizer has only one encoding of a text",
     "text_not_countable": "The tokenizer could not take the text",
     "text_too_long": "The text is too long for this route",
+    "unknown_dialect": "The wire form of the request is not recognised",
     "unknown_model": "No such model",
     "unknown_tokenizer": "No such tokenizer",
     "unsupported_media_type": "The body must be JSON",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -14,6 +14,9 @@ Id = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 Name = Annotated[str, Meta(min_length=1, max_length=512)]
 
 
+Dialect = Literal["openai_chat"]
+
+
 class Weighing(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What is weighed with what: exactly one of ``model`` and ``tokenizer``. ``provider`` says who sells the model."""
 
@@ -22,16 +25,35 @@ class Weighing(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     tokenizer: Name | None = None
 
 
-class CountRequest(Weighing, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Exactly one of ``text`` and ``texts``. ``strict`` refuses any count that is not exact.
+class Input(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Exactly one of ``text``, ``texts``, ``messages`` and ``request``. ``strict`` refuses a count that is not exact.
 
+    ``messages`` are a chat, with its ``tools``, ``tool_choice``, ``response_format`` and ``system``; ``request`` is the
+    whole body of a call as its vendor takes it. ``dialect`` names the wire form of either where it is not plain to see.
+    ``as`` says what a text is: bare ``"text"``, or the ``"message"`` of a user, framed as the model frames it.
     ``special_tokens``: ``"text"`` counts the literal of a special token as ordinary text, ``"parse"`` as the one token.
     """
 
     text: str | None = None
     texts: Annotated[list[str], Meta(max_length=10_000)] | None = None
+    messages: Annotated[list[Any], Meta(max_length=100_000)] | None = None
+    tools: list[Any] | None = None
+    tool_choice: str | dict[str, Any] | None = None
+    response_format: dict[str, Any] | None = None
+    system: str | list[Any] | None = None
+    request: dict[str, Any] | None = None
+    dialect: Dialect | None = None
+    as_: Literal["text", "message"] = msgspec.field(name="as", default="text")
     special_tokens: Literal["text", "parse"] = "text"
     strict: bool = False
+
+
+class CountRequest(Input, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What is counted, with exactly one of ``model`` and ``tokenizer``. ``provider`` says who sells the model."""
+
+    model: Name | None = None
+    provider: Name | None = None
+    tokenizer: Name | None = None
 
 
 class Sample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

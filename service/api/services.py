@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from adapters.port import Stop, TokenizerSpec
+from service.api.dialects.blocks import Probes
 from service.api.errors import ApiError
 from service.api.pool import CountPool
 from service.domain.catalog import Resolution
@@ -14,7 +15,9 @@ from service.domain.compare import COMMON, ScriptOf
 from service.domain.counting import Scale, Weigher
 from service.domain.errors import UnknownModel
 from service.domain.framing import MessageFraming
+from service.domain.ports import ChatRenderer
 from service.domain.pricing import Pricer
+from service.domain.rulebook import RuleBook
 from service.metrics import Metrics
 from service.settings import Settings
 
@@ -42,6 +45,9 @@ class Services:
     compared: Sequence[str] = ()
     script_of: ScriptOf = lambda _character: COMMON
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    rules: RuleBook = field(default_factory=RuleBook)
+    probes: Probes = field(default_factory=Probes)
+    renderer: ChatRenderer | None = None
     absent: Sequence[TokenizerSpec] = ()
     version: str = ""
     lifecycle: Lifecycle = field(default_factory=Lifecycle)

@@ -10,6 +10,7 @@ import msgspec
 from adapters.port import Piece, Sampler, Stop
 from service.api.decoding import decode
 from service.api.errors import ApiError
+from service.api.request_work import EXACTLY_ONE, count_whole, is_plain
 from service.api.schemas import (
     CountRequest,
     DetokenizeAnswer,
@@ -29,6 +30,8 @@ _MAX_SAMPLED = 262_144
 def count(services: Services, body: bytes, stop: Stop | None) -> bytes:
     """``POST /v1/count``."""
     request = decode(body, CountRequest)
+    if not is_plain(request):
+        return count_whole(services, request, stop)
     scale = services.scale(request.model, request.provider, request.tokenizer)
     if request.strict:
         require_exact(scale)
@@ -42,7 +45,7 @@ def count(services: Services, body: bytes, stop: Stop | None) -> bytes:
         for item in answer.items:
             _record(services, scale, item)
     else:
-        raise ApiError(422, "invalid_request", "Give exactly one of `text` and `texts`.", path="text")
+        raise ApiError(422, "invalid_request", EXACTLY_ONE, path="text")
     return _encode(answer)
 
 

@@ -23,6 +23,7 @@ from service.api.pool import CountPool
 from service.api.routes.weighing import HOT
 from service.api.services import Lifecycle, Services
 from service.configfile import Config, load_catalog, read_config
+from service.configfile.rules import rule_book
 from service.configfile.shipped import chat_marks, compared_models, message_framings
 from service.domain.counting import Weigher
 from service.domain.errors import InvalidConfig
@@ -59,6 +60,7 @@ class Assembly:
         self.metrics.watch_pool(lambda: self.pool.depth)
         self.bundled = bundled_list()
         self._manifest = read_manifest()
+        self._rules = rule_book()
         self._loaded: dict[str, tuple[TokenizerSpec, Tokenizer]] = {}
         self._lock = threading.Lock()
         self._prices = self.bundled
@@ -117,6 +119,7 @@ class Assembly:
             pool=self.pool,
             specs=specs,
             pricer=Pricer(catalog, book),
+            rules=self._rules,
             framings=message_framings(),
             compared=compared_models(),
             script_of=script_of,

@@ -26,7 +26,7 @@ def message_framings(data: Path = DATA) -> list[MessageFraming]:
             source=row.text("source"),
             checked=row.day("checked"),
         )
-        for row in Document(data / "framing.toml", ("framing",)).rows("framing")
+        for row in Document(data / "framing.toml", ("framing", "chat")).rows("framing")
     ]
 
 

@@ -28,7 +28,10 @@ class TokenizerInfo:
 
 @dataclass(frozen=True, slots=True)
 class Breakdown:
-    """Where the tokens come from; the four add up to the total."""
+    """Where the tokens come from; the four add up to the total.
+
+    ``images`` holds sounds, films and documents too.
+    """
 
     text: int
     framing: int = 0
@@ -38,10 +41,10 @@ class Breakdown:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """The tokens of one text. ``low`` and ``high`` bound the vendor's own count; both equal ``tokens`` when exact.
+    """The tokens of a text or a request. ``low`` and ``high`` bound the vendor's count; both are ``tokens`` when exact.
 
-    ``characters`` are Unicode code points of the text as sent, ``utf8_bytes`` its UTF-8 length. The ratios are ``None``
-    where they would divide by zero.
+    ``characters`` are Unicode code points of the text as sent, ``utf8_bytes`` its UTF-8 length; of a request, those of
+    all its texts. The ratios are of the text's own tokens, ``None`` where they would divide by zero.
     """
 
     model: str | None
@@ -197,7 +200,7 @@ def count_text(
         counted = len(scale.tokenizer.encode(ordinary, parse_special=True, stop=stop))
     else:
         counted = scale.tokenizer.count(ordinary, stop=stop)
-    notices += _literal_notices(scale, text, path, parse_special=parse_special, stop=stop)
+    notices += literal_notices(scale, text, path, parse_special=parse_special, stop=stop)
     tokens, low, high = scale.estimator.bounds(counted, ordinary) if scale.estimator else (counted, counted, counted)
     characters = len(text)
     return Count(
@@ -242,15 +245,22 @@ def require_own(scale: Scale) -> None:
         raise NoTokenizer(scale.wanted)
 
 
+def require_exact_count(count: Count) -> None:
+    """Raise ``InexactCount`` unless ``count`` is the vendor's own."""
+    if count.accuracy != Accuracy.EXACT:
+        raise InexactCount(count.accuracy, count.accuracy_reasons)
+
+
 def require_exact(scale: Scale) -> None:
     """Raise ``InexactCount`` unless counts on ``scale`` are the vendor's own."""
     if scale.accuracy is not Accuracy.EXACT:
         raise InexactCount(scale.accuracy.value, scale.reasons)
 
 
-def _literal_notices(
-    scale: Scale, text: str, path: str, *, parse_special: bool, stop: Stop | None
+def literal_notices(
+    scale: Scale, text: str, path: str, *, parse_special: bool = False, stop: Stop | None = None
 ) -> tuple[Notice, ...]:
+    """A warning for each special-token literal in ``text``."""
     hits = scale.scanner.scan(text, stop)
     if not hits:
         return ()

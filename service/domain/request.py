@@ -1,8 +1,8 @@
 """The one internal form of a whole request: what a vendor's model is sent, whatever the wire form it came in.
 
-Every part and message knows its ``path`` in the sender's body (``messages[2].content[0]``), which warnings name. Nothing
-is dropped on the way here: what has no part of its own is an ``Unknown``, and what the body only refers to (a stored
-file, an earlier response) is an ``Unseen``.
+Every part and message knows its ``path`` in the sender's body (``messages[2].content[0]``), as warnings name it.
+Nothing is dropped on the way here: what has no part of its own is an ``Unknown``, and what the body only refers to (a
+stored file, an earlier response) is an ``Unseen``.
 """
 
 from __future__ import annotations

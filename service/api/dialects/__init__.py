@@ -1,0 +1,1 @@
+"""Vendors' wire forms, one file each."""
