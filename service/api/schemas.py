@@ -14,7 +14,7 @@ Id = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 Name = Annotated[str, Meta(min_length=1, max_length=512)]
 
 
-Dialect = Literal["openai_chat"]
+Dialect = Literal["openai_chat", "openai_responses", "anthropic", "gemini", "bedrock", "vllm", "litellm"]
 
 
 class Weighing(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -89,7 +89,7 @@ _READERS: Mapping[str, Callable[[Row, str], Any]] = {
     "int": _whole,
     "int | None": _whole,
     "bool": lambda row, key: row.flag(key, default=False),
-    "str": lambda row, key: row.text(key),
+    "str": lambda row, key: row.text(key, ""),
     "Decimal": lambda row, key: row.number(key, Decimal(1)),
     "tuple[str, ...]": lambda row, key: row.texts(key),
     "Mapping[str, int]": _table,

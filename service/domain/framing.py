@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TypeAlias
 
-from service.domain.amounts import Amount, total
+from service.domain.amounts import Amount, fixed, total
 from service.domain.catalog import Accuracy, ModelSpec
 from service.domain.request import Message, Role, Text
 from service.domain.rules import Scope
@@ -48,10 +48,14 @@ class Frame:
     ``function`` take its place for those roles. With ``roles`` the word of the role counts too. A name costs its own
     tokens and ``name``. ``text_part`` is added for each block of text, ``extra_text_part`` for each but a message's
     first; ``tool_call`` and ``tool_result`` for each of those, ``thinking`` where thinking is enabled. A system text is
-    joined to the first user text by ``system_joint``. ``low`` and ``high`` are how far the vendor's count may lie below
-    and above, once; ``low_message`` and ``high_message`` for each message, ``low_call`` and ``high_call`` for each tool
-    call or result. ``template`` says that the model's own chat template goes before all this where it is at hand;
-    ``host`` is what those who serve the model may add to that.
+    joined to the first user text by ``system_joint``.
+
+    How far the vendor's count may lie below and above: ``low`` and ``high`` once; ``low_message`` and ``high_message``
+    for each message; ``low_turn`` and ``high_turn`` for each but the first of a user or the model; ``low_part`` and
+    ``high_part`` for each block of text; ``low_call`` and ``high_call`` for each tool call or result.
+
+    ``template`` says that the model's own chat template goes before all this where it is at hand; ``host`` is what
+    those who serve the model may add to that.
     """
 
     scope: Scope
@@ -74,6 +78,10 @@ class Frame:
     high: int = 0
     low_message: int = 0
     high_message: int = 0
+    low_turn: int = 0
+    high_turn: int = 0
+    low_part: int = 0
+    high_part: int = 0
     low_call: int = 0
     high_call: int = 0
     high_thinking: int = 0
@@ -99,8 +107,11 @@ class Frame:
         high = tokens + self.high + (self.high_thinking if thinking else 0)
         return Amount(tokens, tokens - self.low, high, self.accuracy, self.reasons)
 
-    def around(self, message: Message, weigh: Weigh) -> Amount:
-        """What the format adds around ``message``: its marks, its role and name, what joins its blocks."""
+    def around(self, message: Message, weigh: Weigh, *, further: bool = False) -> Amount:
+        """What the format adds around ``message``: its marks, its role and name, what joins its blocks.
+
+        ``further`` says that a user or the model spoke before.
+        """
         texts = sum(isinstance(part, Text) for part in message.parts)
         marks = self.of_role(message.role) + self.text_part * texts + self.extra_text_part * max(0, texts - 1)
         words = [weigh(message.role)] if self.roles else []
@@ -109,21 +120,25 @@ class Frame:
             words.append(weigh(message.name))
         spoken = total(words)
         tokens = max(0, marks + spoken.tokens)
-        low, high = marks + spoken.low - self.low_message, marks + spoken.high + self.high_message
+        low = marks + spoken.low - self.low_message - self.low_part * texts - self.low_turn * further
+        high = marks + spoken.high + self.high_message + self.high_part * texts + self.high_turn * further
         return Amount(tokens, low, high, spoken.accuracy, spoken.reasons)
 
     def around_call(self, *, legacy: bool = False) -> Amount:
         """What the format adds around a tool call, beside its name and arguments."""
-        tokens = self.legacy_call if legacy else self.tool_call
-        return self._estimated(tokens)
+        if legacy:
+            return fixed(self.legacy_call).because(Accuracy.CLOSE, "tool_turns_reconstructed")
+        return self._estimated(self.tool_call)
 
     def around_result(self, message: Message, weigh: Weigh) -> Amount:
         """What the format adds around a tool's result; within a message of another role it takes its own frame."""
+        if message.role == "function":
+            return fixed(self.tool_result).because(Accuracy.CLOSE, "tool_turns_reconstructed")
         tokens = self.tool_result
-        if message.role not in ("tool", "function"):
+        if message.role != "tool":
             tokens += self.of_role("tool") + (weigh("tool").tokens if self.roles else 0)
         return self._estimated(tokens)
 
     def _estimated(self, tokens: int) -> Amount:
         amount = Amount(tokens, tokens - self.low_call, tokens + self.high_call)
-        return amount.because(Accuracy.CLOSE, "tool_turns_estimated") if self.low_call or self.high_call else amount
+        return amount.because(Accuracy.APPROXIMATE, "tool_turns_estimated")

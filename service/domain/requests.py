@@ -88,6 +88,7 @@ class _Tally:
         self.notices: list[Notice] = []
         self.characters = 0
         self.utf8_bytes = 0
+        self._spoken = False
         self._stop = stop
         self._words: dict[str, Amount] = {}
 
@@ -120,7 +121,8 @@ class _Tally:
 
     def message(self, message: Message) -> None:
         """Add a message: its frame and its parts."""
-        self.framing.append(self.rules.frame.around(message, self.weigh))
+        self.framing.append(self.rules.frame.around(message, self.weigh, further=self._spoken))
+        self._spoken = self._spoken or message.role not in _SYSTEM
         for part in message.parts:
             self.part(part, message)
 
@@ -223,7 +225,7 @@ def _tools(tally: _Tally, request: Request) -> Amount:
     rules, weigh = tally.rules, tally.weigh
     amounts = [NONE]
     own = [tool for tool in request.tools if tool.kind == "function"]
-    if own:
+    if request.tools:
         amounts.append(rules.tools.amount(own, request.tool_choice, weigh, _system_text(request)))
     for tool in request.tools:
         if tool.kind != "function":

@@ -42,3 +42,47 @@ def test_every_chat_completion_counts_as_recorded(api: Api, cases: Path, kind: s
         tooled = "tools" in vector["input"] or "functions" in vector["input"]
         called = any(message["role"] == "function" for message in vector["input"]["messages"])
         assert (whole["accuracy"] == "exact") == (not tooled and not called), vector["id"]
+
+
+def test_every_input_of_the_responses_api_counts_exactly(api: Api, cases: Path) -> None:
+    for vector in vectors(cases, "openai_responses"):
+        body = {"model": vector["model"], "input": vector["input"]["messages"]}
+        answer = api.count(request=body)
+        assert (answer["tokens"], answer["accuracy"]) == (vector["expected"], "exact"), vector["id"]
+
+
+def claude(name: str) -> str:
+    return {"claude (v3 family)": "claude-sonnet-4-5"}.get(name, name)
+
+
+def test_claude_chats_lie_within_their_bounds(api: Api, cases: Path) -> None:
+    for vector in vectors(cases, "claude_chat", "claude_tools"):
+        answer = api.count(model=claude(vector["model"]), request=vector["input"], dialect="anthropic")
+        assert not wrong(answer, vector["expected"]), vector["id"]
+        assert abs(answer["tokens"] - vector["expected"]) <= max(3, 0.02 * vector["expected"]), vector["id"]
+
+
+def test_one_claude_message_lies_within_the_bounds_of_each_generation(api: Api, cases: Path) -> None:
+    for vector in vectors(cases, "claude_text"):
+        for model, expected in zip(
+            ("claude-sonnet-4-5", "claude-opus-4-7", "claude-opus-4-8"), vector["expected"], strict=True
+        ):
+            assert not wrong(api.count(model=model, text=vector["input"], **{"as": "message"}), expected), model
+
+
+def test_gemini_texts_lie_within_their_bounds(api: Api, cases: Path) -> None:
+    for vector in vectors(cases, "gemini_text"):
+        body = {"contents": [{"role": "user", "parts": [{"text": vector["input"]}]}]}
+        seller = {"provider": "vertex_ai"} if vector["formula"].endswith("+ 0") else {}
+        assert not wrong(api.count(model=vector["model"], request=body, **seller), vector["expected"]), vector["id"]
+
+
+def test_mistral_and_deepseek_chats_come_out_as_recorded(api: Api, cases: Path) -> None:
+    for vector in vectors(cases, "mistral_chat", "deepseek_chat"):
+        answer = api.count(model=vector["model"].split(" ")[0], messages=vector["input"])
+        assert (answer["tokens"], wrong(answer, vector["expected"])) == (vector["expected"], False), vector["id"]
+
+
+def test_a_text_that_only_its_vendor_can_count_lies_within_its_bounds(api: Api, cases: Path) -> None:
+    for vector in vectors(cases, "xai_text"):
+        assert not wrong(api.count(model=vector["model"], text=vector["input"]), vector["expected"]["count"])

@@ -12,8 +12,6 @@ from service.api.dialects.walking import Node, base64_bytes, compact_json, reada
 from service.domain.ports import ImageSizer, PageCounter
 from service.domain.request import Audio, Document, Image, Part, Role, Text, Tool, Unknown, Unseen, Video
 
-_HEAD = 64 * 1024  # characters of base64 that hold the header of almost every picture
-_MOST_HEAD = 4 * 1024 * 1024
 ROLES: frozenset[str] = frozenset(("system", "developer", "user", "assistant", "tool", "function"))
 
 

@@ -52,6 +52,7 @@ _TOP: Mapping[str, frozenset[str]] = {
 _BASES: Mapping[str, str] = {"vllm": "openai_chat", "litellm": "openai_chat"}
 """Forms that take another's fields too: their own marks go before that one's."""
 
+_WITHOUT_MESSAGES = {"gemini", "openai_responses"}
 _OPENAI_BLOCKS = frozenset(("image_url", "input_audio", "file", "refusal"))
 _ANTHROPIC_BLOCKS = frozenset(
     ("image", "document", "tool_use", "tool_result", "redacted_thinking", "server_tool_use", "search_result")
@@ -66,6 +67,8 @@ def marks_of(values: Mapping[str, Any]) -> set[str]:
     shown = {name for name, keys in _TOP.items() if not keys.isdisjoint(values)}
     shown |= set(_of_tools(values.get("tools"))) | set(_of_choice(values)) | set(_of_system(values))
     shown |= set(_of_messages(values.get("messages")))
+    if "messages" in values and shown & _WITHOUT_MESSAGES:
+        shown.add("openai_chat")
     if not shown and isinstance(values.get("thinking"), dict):
         shown.add("anthropic")  # others take the field too, but beside something of their own
     for name, base in _BASES.items():

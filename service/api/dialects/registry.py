@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
-from service.api.dialects import openai_chat
+from service.api.dialects import anthropic, bedrock, gemini, litellm, openai_chat, openai_responses, vllm
 from service.api.dialects.blocks import Probes
 from service.api.dialects.marks import marks_of
 from service.api.dialects.walking import Node, check_depth, refuse
@@ -25,7 +25,8 @@ class WireForm:
 
 
 FORMS: Mapping[str, WireForm] = {
-    openai_chat.NAME: WireForm(openai_chat.read, openai_chat.KNOWN),
+    form.NAME: WireForm(form.read, form.KNOWN)
+    for form in (openai_chat, openai_responses, anthropic, gemini, bedrock, vllm, litellm)
 }
 """Every wire form by its name."""
 
