@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from service.api.schemas import Name
+from service.api.schemas import Input, Name
 from service.domain.compare import CompareItem, ScriptTokens
 from service.domain.counting import Breakdown, TokenizerInfo
 from service.domain.estimate import ContextFit
@@ -37,26 +37,31 @@ class Costed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     at: datetime | None = None
 
 
-class EstimateRequest(Costed, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Exactly one of ``text`` and ``texts``, a ``model``, and how the call will be made."""
+class CostedInput(Input, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What is weighed, and how the call is billed. ``at`` is when it is made, RFC 3339; now where it is missing."""
 
-    model: Name
+    service_tier: ServiceTier = "standard"
+    region: Annotated[str, Meta(min_length=1, max_length=64)] | None = None
+    at: datetime | None = None
+
+
+class EstimateRequest(CostedInput, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What is sent, the ``model`` that it is sent to, and how the call will be made.
+
+    Where ``model`` or ``max_output_tokens`` is missing, a ``request`` that says it is taken at its word.
+    """
+
+    model: Name | None = None
     provider: Name | None = None
-    text: str | None = None
-    texts: Annotated[list[str], Meta(max_length=10_000)] | None = None
-    special_tokens: Literal["text", "parse"] = "text"
-    strict: bool = False
     max_output_tokens: Tokens | None = None
     expected_output_tokens: Tokens | None = None
     cache: Cache = Cache()
     max_cost_usd: Dollars | None = None
 
 
-class CompareRequest(Costed, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Exactly one of ``text`` and ``texts``, for ``models`` (or those by default) or for ``tokenizers``."""
+class CompareRequest(CostedInput, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What is weighed for ``models`` (or those by default) or for ``tokenizers``; at most 1,000 ``texts``."""
 
-    text: str | None = None
-    texts: Annotated[list[str], Meta(max_length=1000)] | None = None
     models: Annotated[list[Name], Meta(min_length=1, max_length=64)] | None = None
     tokenizers: Annotated[list[Name], Meta(min_length=1, max_length=64)] | None = None
     max_output_tokens: Tokens | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal
 
 import msgspec
@@ -15,6 +16,7 @@ from service.api.pricing_schemas import (
     CompareRequest,
     CostAnswer,
     Costed,
+    CostedInput,
     CostRequest,
     EstimateRequest,
     PriceList,
@@ -32,41 +34,42 @@ from service.api.pricing_wire import (
     wire_row,
     wire_usage,
 )
+from service.api.request_work import model_of, record
 from service.api.services import Services
+from service.api.weighed import weighed_of
 from service.domain.catalog import Resolution
 from service.domain.compare import MOST_CHARACTERS, CompareRow, by_script, cheapest, compare_row, in_order, scripts_of
 from service.domain.costing import cost_of
-from service.domain.counting import Scale, count_text, require_exact
+from service.domain.counting import Count, Scale
 from service.domain.estimate import CacheUse, CallPlan, estimate, summed
 from service.domain.framing import message_framing
 from service.domain.notices import Notice
 from service.domain.prices import Free, Price, PriceContext, Unknown
 
 _encode = msgspec.json.Encoder().encode
+_MOST_COMPARED = 1000
+_OF_A_MODEL = ("special_token_literal", "vocabulary_not_installed")  # what the rows themselves show
 _NANO = Decimal(10**9)
 
 
 def estimate_work(services: Services, body: bytes, stop: Stop | None) -> bytes:
     """``POST /v1/estimate``."""
-    request = decode(body, EstimateRequest)
-    if request.max_cost_usd is not None:
-        bounded(request.max_cost_usd, "max_cost_usd")
-    found = services.resolve(request.model, request.provider)
-    scale = services.weigher.scale_of(found)
-    if request.strict:
-        require_exact(scale)
-    plan = _plan(services, request)
+    given = decode(body, EstimateRequest)
+    if given.max_cost_usd is not None:
+        bounded(given.max_cost_usd, "max_cost_usd")
+    weighed = weighed_of(services, given)
+    found = services.resolve(model_of(given.model, weighed.requests), given.provider)
+    plan = _plan(services, given)
     price = services.pricer.price(found, plan.at, plan.context)
-    framing = message_framing(services.framings, found.model)
-    texts, single = _texts(request.text, request.texts)
-    estimates = []
-    for index, text in enumerate(texts):
-        path = "text" if single else f"texts[{index}]"
-        count = count_text(scale, text, path=path, parse_special=request.special_tokens == "parse", stop=stop)
-        services.metrics.counted(scale.info.name, scale.model or "", count.tokens, count.characters)
-        estimates.append(estimate(count, found.model, price, plan, framing=framing))
+    counts = weighed.counts(services, found, plan.at, stop)
+    record(services, counts)
+    framing = 0 if weighed.requests else message_framing(services.framings, found.model)
+    estimates = [
+        estimate(count, found.model, price, replace(plan, max_output_tokens=most), framing=framing)
+        for count, most in zip(counts, weighed.most_output(plan.max_output_tokens), strict=True)
+    ]
     _record(services, found, [item.cost.expected for item in estimates])
-    return _encode(wire_estimate(estimates[0]) if single else wire_batch(estimates))
+    return _encode(wire_estimate(estimates[0]) if weighed.single else wire_batch(estimates))
 
 
 def cost_work(services: Services, body: bytes, _stop: Stop | None) -> bytes:
@@ -96,25 +99,34 @@ def compare_work(services: Services, body: bytes, stop: Stop | None) -> bytes:
     request = decode(body, CompareRequest)
     if request.models is not None and request.tokenizers is not None:
         raise ApiError(422, "invalid_request", "Give `models` or `tokenizers`, not both.", path="models")
-    texts, _ = _texts(request.text, request.texts)
-    scripts = scripts_of(texts, services.script_of)
+    weighed = weighed_of(services, request)
+    if len(weighed.texts) > _MOST_COMPARED and not weighed.requests:
+        raise ApiError(422, "invalid_request", f"At most {_MOST_COMPARED} texts are compared at once.", path="texts")
+    if weighed.requests and request.tokenizers is not None:
+        detail = "A chat is framed as its model frames it: compare `models`."
+        raise ApiError(422, "invalid_request", detail, path="tokenizers")
+    scripts = scripts_of(weighed.texts, services.script_of)
     notices: list[Notice] = []
     rows: list[tuple[CompareRow, Price | Free | Unknown | None]] = []
     if request.tokenizers is not None:
         for name in request.tokenizers:
             scale = services.weigher.scale_of_tokenizer(name)
-            rows.append((_row(services, scale, (texts, scripts), None, stop, notices), None))
+            counts = weighed.bare(scale, stop)
+            rows.append((_row(services, scale, (weighed.texts, scripts, counts), None, stop, notices), None))
     else:
         for name in request.models or services.compared:
             found = services.resolve(name, None)
             scale = services.weigher.scale_of(found)
             plan = _plan(services, request)
             price = services.pricer.price(found, plan.at, plan.context)
-            rows.append((_row(services, scale, (texts, scripts), (found, price, plan), stop, notices), price))
+            counts = weighed.counts(services, found, plan.at, stop)
+            told = (weighed.texts, scripts, counts)
+            framing = 0 if weighed.requests else message_framing(services.framings, found.model)
+            rows.append((_row(services, scale, told, (found, price, plan, framing), stop, notices), price))
     ordered = in_order([row for row, _ in rows])
     prices = {id(row): price for row, price in rows}
     best = cheapest(ordered)
-    if sum(map(len, texts)) > MOST_CHARACTERS:
+    if sum(map(len, weighed.texts)) > MOST_CHARACTERS:
         message = f"Scripts are told apart up to {MOST_CHARACTERS} characters."
         notices.append(Notice("by_script_omitted", message, "text"))
     answer = [wire_row(row, prices[id(row)]) for row in ordered]
@@ -137,24 +149,23 @@ def price_list(services: Services, provider: str, model: str) -> bytes:
 def _row(
     services: Services,
     scale: Scale,
-    weighed: tuple[Sequence[str], Sequence[Sequence[str]]],
-    priced: tuple[Resolution, Price | Free | Unknown, CallPlan] | None,
+    weighed: tuple[Sequence[str], Sequence[Sequence[str]], Sequence[Count]],
+    priced: tuple[Resolution, Price | Free | Unknown, CallPlan, int] | None,
     stop: Stop | None,
     notices: list[Notice],
 ) -> CompareRow:
-    """One row: each text counted, and for a model each estimated as a call of its own."""
-    texts, scripts = weighed
-    counts = [count_text(scale, text, path=f"texts[{i}]", stop=stop) for i, text in enumerate(texts)]
+    """One row: the counts side by side, and for a model each estimated as a call of its own."""
+    texts, scripts, counts = weighed
     cost = None
     if priced is not None:
-        found, price, plan = priced
-        framing = message_framing(services.framings, found.model)
+        found, price, plan, framing = priced
         estimates = [estimate(count, found.model, price, plan, framing=framing) for count in counts]
         cost = summed([item.cost for item in estimates])
         if cost.status == "unknown":
             services.metrics.unknown_prices.inc()
-    notices += [notice for count in counts for notice in count.warnings if notice.code == "lone_surrogate"]
-    return compare_row(scale, counts, by_script(scale, texts, scripts, sum(c.tokens for c in counts), stop), cost)
+    notices += [notice for count in counts for notice in count.warnings if notice.code not in _OF_A_MODEL]
+    spoken = sum(count.breakdown.text for count in counts)
+    return compare_row(scale, counts, by_script(scale, texts, scripts, spoken, stop), cost)
 
 
 def _plan(services: Services, request: EstimateRequest | CompareRequest) -> CallPlan:
@@ -172,14 +183,8 @@ def _plan(services: Services, request: EstimateRequest | CompareRequest) -> Call
     )
 
 
-def _context(request: Costed) -> PriceContext:
+def _context(request: Costed | CostedInput) -> PriceContext:
     return PriceContext(request.service_tier, request.region)
-
-
-def _texts(text: str | None, texts: Sequence[str] | None) -> tuple[Sequence[str], bool]:
-    if (text is None) == (texts is None):
-        raise ApiError(422, "invalid_request", "Give exactly one of `text` and `texts`.", path="text")
-    return ([text], True) if text is not None else (texts or [], False)
 
 
 def _record(services: Services, found: Resolution, dollars: Sequence[Decimal | None]) -> None:

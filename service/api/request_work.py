@@ -55,15 +55,19 @@ def count_whole(services: Services, given: CountRequest, stop: Stop | None) -> b
     if given.strict:
         for count in counts:
             require_exact_count(count)
+    record(services, counts)
     return _encode(counts[0] if single else batch(counts))
 
 
 def count_one(services: Services, found: Resolution, request: Request, at: datetime, stop: Stop | None) -> Count:
     """Count ``request`` for the model ``found``, by the rules of the day ``at``."""
+    if found.model.kind != "chat":
+        detail = "This model takes text, not messages: send `text` or `texts`, without `as`."
+        raise ApiError(422, "invalid_request", detail, path="model")
     scale = services.weigher.scale_of(found)
     asked = Asked(found.model, found.provider, request.dialect, at.date().isoformat())
     renderer = None if services.renderer is None else Rendering(services.renderer, found.model)
-    count = count_request(
+    return count_request(
         scale,
         request,
         services.rules.of(asked),
@@ -71,8 +75,12 @@ def count_one(services: Services, found: Resolution, request: Request, at: datet
         renderer=renderer,
         stop=stop,
     )
-    services.metrics.counted(scale.info.name, scale.model or "", count.tokens, count.characters)
-    return count
+
+
+def record(services: Services, counts: Sequence[Count]) -> None:
+    """Add what was counted to the metrics."""
+    for count in counts:
+        services.metrics.counted(count.tokenizer.name, count.model or "", count.tokens, count.characters)
 
 
 def requests_of(services: Services, given: Input) -> tuple[Sequence[Request], bool]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from adapters.port import Stop
+from service.domain.catalog import Accuracy
 from service.domain.counting import Count, Scale
 from service.domain.estimate import CostRange
 
@@ -42,6 +43,8 @@ class CompareRow:
     """One model or tokenizer. ``cost`` is ``None`` for a tokenizer, which has no price."""
 
     scale: Scale
+    accuracy: str
+    reasons: Sequence[str]
     installed: bool
     tokens: int
     low: int
@@ -61,8 +64,11 @@ def compare_row(
     scale: Scale, counts: Sequence[Count], scripts: Mapping[str, ScriptTokens], cost: CostRange | None
 ) -> CompareRow:
     """A row from the counts of each text."""
+    worst = max(counts, key=lambda count: Accuracy(count.accuracy).rank, default=None)
     return CompareRow(
         scale=scale,
+        accuracy=worst.accuracy if worst else scale.accuracy.value,
+        reasons=worst.accuracy_reasons if worst else scale.reasons,
         installed=all(notice.code != "vocabulary_not_installed" for notice in scale.notices),
         tokens=sum(count.tokens for count in counts),
         low=sum(count.low for count in counts),

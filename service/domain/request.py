@@ -209,6 +209,18 @@ def user_message(text: str, path: str = "text") -> Request:
     return Request((Message("user", (Text(text, path),), path=path),))
 
 
+def spoken(request: Request) -> list[str]:
+    """Every text of the sender's, in order: what is said, called, answered, thought, and what no rule knows."""
+    texts: list[str] = []
+    for message in request.messages:
+        for part in flattened(message.parts):
+            if isinstance(part, (Text, Reasoning, Unknown)):
+                texts.append(part.text)
+            elif isinstance(part, ToolCall):
+                texts += (part.name, part.arguments)
+    return texts
+
+
 def flattened(parts: Sequence[Part]) -> list[Part]:
     """``parts`` with the parts of tool results in place of the results."""
     flat: list[Part] = []

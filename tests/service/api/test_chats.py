@@ -232,3 +232,105 @@ def test_a_deeply_nested_request_is_refused(api: Api) -> None:
         schema = {"type": "array", "items": schema}
     tool = {"function": {"name": "f", "parameters": {"type": "object", "properties": {"x": schema}}}}
     assert "nested" in refusal(api, model="gpt-4o", messages=SIX, tools=[tool])["detail"]
+
+
+def test_an_estimate_of_a_chat_prices_all_its_tokens(api: Api) -> None:
+    body = {"model": "gpt-4o", "messages": SIX, "max_output_tokens": 100, "at": "2026-11-29T12:00:00Z"}
+    answer = api.post("/v1/estimate", body).json()
+    assert answer["input_tokens"] == api.count(model="gpt-4o", messages=SIX)["tokens"] == 23
+    assert answer["cost"]["components"][0]["tokens"] == 23
+    assert answer["context"]["remaining"] == 128_000 - 23 - 100
+    # nothing is left to be framed: high is the same input, all of it written to the cache at worst
+    assert answer["warnings"] == []
+
+
+def test_an_estimate_takes_model_and_output_limit_from_the_request(api: Api) -> None:
+    request = {
+        "model": "claude-sonnet-4-5",
+        "max_tokens": 64,
+        "system": "hi",
+        "messages": [{"role": "user", "content": "x"}],
+    }
+    answer = api.post("/v1/estimate", {"request": request}).json()
+    assert (answer["model"], answer["max_output_tokens"]) == ("claude-sonnet-4-5", 64)
+    own = api.post("/v1/estimate", {"request": request, "max_output_tokens": 5}).json()
+    assert own["max_output_tokens"] == 5
+
+
+def test_an_estimate_of_texts_as_messages_includes_their_frame(api: Api) -> None:
+    answer = api.post("/v1/estimate", {"model": "gpt-4o", "texts": ["hello", "hello"], "as": "message"}).json()
+    assert [item["input_tokens"] for item in answer["items"]] == [8, 8]
+    assert all(w["code"] != "framing_not_included" for item in answer["items"] for w in item["warnings"])
+
+
+def test_a_comparison_frames_a_chat_as_each_model_does(api: Api) -> None:
+    models = ["gpt-4o", "gpt-5", "mistral-large-latest", "claude-sonnet-4-5"]
+    rows = {row["model"]: row for row in api.post("/v1/compare", {"messages": SIX, "models": models}).json()["rows"]}
+    for model in ("gpt-4o", "gpt-5"):
+        count = api.count(model=model, messages=SIX)
+        assert (rows[model]["tokens"], rows[model]["accuracy"]) == (count["tokens"], count["accuracy"])
+        assert sum(script["tokens"] for script in rows[model]["by_script"].values()) == count["breakdown"]["text"]
+    assert rows["gpt-4o"]["tokens"] - rows["gpt-5"]["tokens"] == 1
+    assert "rule_unproven" not in rows["gpt-4o"]["accuracy_reasons"]
+    assert rows["claude-sonnet-4-5"]["low"] <= rows["claude-sonnet-4-5"]["tokens"] <= rows["claude-sonnet-4-5"]["high"]
+
+
+def test_a_comparison_names_what_no_rule_covers_once(api: Api) -> None:
+    messages = [{"role": "user", "content": [{"type": "hologram"}]}]
+    answer = api.post("/v1/compare", {"messages": messages, "models": ["gpt-4o", "gpt-5"]}).json()
+    assert [(w["code"], w["path"]) for w in answer["warnings"]] == [("unsupported_part", "messages[0].content[0]")]
+
+
+def test_a_comparison_of_tokenizers_takes_texts_only(api: Api) -> None:
+    answer = api.post("/v1/compare", {"messages": SIX, "tokenizers": ["o200k_base"]})
+    assert (answer.status_code, answer.json()["path"]) == (422, "tokenizers")
+
+
+def test_models_that_take_no_messages_say_so(api: Api) -> None:
+    assert refusal(api, model="text-embedding-3-small", messages=SIX)["path"] == "model"
+    assert refusal(api, model="text-embedding-3-small", text="x", **{"as": "message"})["path"] == "model"
+
+
+def test_a_picture_at_a_url_is_never_fetched_and_counts_as_the_most(api: Api) -> None:
+    url = {"type": "image_url", "image_url": {"url": "http://169.254.169.254/latest/meta-data"}}
+    answer = api.count(model="gpt-4o", messages=[{"role": "user", "content": [url]}])
+    assert answer["breakdown"]["images"] == 85 + 170 * 8
+    assert answer["high"] == answer["tokens"] == 3 + 1 + 3 + 1445
+    assert answer["low"] == 3 + 1 + 3 + 255
+    assert "remote_image" in answer["accuracy_reasons"]
+    low = {"type": "image_url", "image_url": {"url": "https://example.test/x.png", "detail": "low"}}
+    assert api.count(model="gpt-4o-mini", messages=[{"role": "user", "content": [low]}])["breakdown"]["images"] == 2833
+
+
+def test_base64_is_never_counted_as_text(api: Api) -> None:
+    """2.6 MB of picture are bounded by the picture's rule, in every form a picture takes."""
+    data = "A" * 3_500_000
+    bodies: list[tuple[str, dict[str, Any]]] = [
+        (
+            "gpt-4o",
+            {
+                "messages": [
+                    {
+                        "role": "user",
+                        "content": [{"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}}],
+                    }
+                ]
+            },
+        ),
+        (
+            "claude-sonnet-4-5",
+            {
+                "messages": [
+                    {
+                        "role": "user",
+                        "content": [
+                            {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}}
+                        ],
+                    }
+                ]
+            },
+        ),
+        ("gemini-2.5-flash", {"contents": [{"parts": [{"inlineData": {"mimeType": "image/png", "data": data}}]}]}),
+    ]
+    for model, body in bodies:
+        assert 0 < api.count(model=model, request=body)["tokens"] <= 5_000
