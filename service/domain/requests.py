@@ -121,8 +121,9 @@ class _Tally:
 
     def message(self, message: Message) -> None:
         """Add a message: its frame and its parts."""
-        self.framing.append(self.rules.frame.around(message, self.weigh, further=self._spoken))
-        self._spoken = self._spoken or message.role not in _SYSTEM
+        turn = message.role not in _SYSTEM
+        self.framing.append(self.rules.frame.around(message, self.weigh, further=turn and self._spoken))
+        self._spoken = self._spoken or turn
         for part in message.parts:
             self.part(part, message)
 

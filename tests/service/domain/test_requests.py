@@ -100,11 +100,25 @@ requests = st.builds(
 )
 
 
-def count(services: Services, model: str, request: Request, day: str = "2026-11-29") -> Count:
-    found = services.weigher.catalog.resolve(model)
-    asked = Asked(found.model, found.provider, request.dialect, day)
-    window = found.model.context_window
-    return count_request(services.weigher.scale_of(found), request, services.rules.of(asked), window=window)
+class Counter:
+    """Counts by the package's own rules and vocabularies."""
+
+    def __init__(self, services: Services) -> None:
+        self.services = services
+
+    def __call__(self, model: str, request: Request, day: str = "2026-11-29") -> Count:
+        weigher = self.services.weigher
+        found = weigher.catalog.resolve(model)
+        rules = self.services.rules.of(Asked(found.model, found.provider, request.dialect, day))
+        return count_request(weigher.scale_of(found), request, rules, window=found.model.context_window)
+
+    def __repr__(self) -> str:
+        return "Counter()"
+
+
+@pytest.fixture(scope="module")
+def count(services: Services) -> Counter:
+    return Counter(services)
 
 
 def user(*told: Part) -> Request:
@@ -113,8 +127,8 @@ def user(*told: Part) -> Request:
 
 @settings(max_examples=150, deadline=None)
 @given(model=st.sampled_from(MODELS), request=requests)
-def test_bounds_hold_the_count_and_the_breakdown_adds_up(services: Services, model: str, request: Request) -> None:
-    whole = count(services, model, request)
+def test_bounds_hold_the_count_and_the_breakdown_adds_up(count: Counter, model: str, request: Request) -> None:
+    whole = count(model, request)
     assert 0 <= whole.low <= whole.tokens <= whole.high
     split = whole.breakdown
     assert whole.tokens == split.text + split.framing + split.tools + split.images
@@ -129,31 +143,33 @@ def test_bounds_hold_the_count_and_the_breakdown_adds_up(services: Services, mod
 @settings(max_examples=150, deadline=None)
 @given(model=st.sampled_from(MODELS), request=requests, message=messages, at=st.integers(0, 4))
 def test_adding_a_message_never_lowers_a_count(
-    services: Services, model: str, request: Request, message: Message, at: int
+    count: Counter, model: str, request: Request, message: Message, at: int
 ) -> None:
     told = request.messages
     more = replace(request, messages=(*told[:at], message, *told[at:]))
-    assert_no_less(count(services, model, request), count(services, model, more))
+    assert_no_less(count(model, request), count(model, more))
 
 
 @settings(max_examples=150, deadline=None)
 @given(model=st.sampled_from(MODELS), request=requests, part=parts, at=st.integers(0, 3))
-def test_adding_a_part_never_lowers_a_count(
-    services: Services, model: str, request: Request, part: Part, at: int
-) -> None:
+def test_adding_a_part_never_lowers_a_count(count: Counter, model: str, request: Request, part: Part, at: int) -> None:
     first = request.messages[0]
     grown = replace(first, parts=(*first.parts[:at], part, *first.parts[at:]))
     more = replace(request, messages=(grown, *request.messages[1:]))
-    assert_no_less(count(services, model, request), count(services, model, more))
+    assert_no_less(count(model, request), count(model, more))
 
 
 @settings(max_examples=150, deadline=None)
 @given(model=st.sampled_from(MODELS), request=requests, tool=tools, at=st.integers(0, 3))
-def test_adding_a_tool_never_lowers_a_count(
-    services: Services, model: str, request: Request, tool: Tool, at: int
-) -> None:
+def test_adding_a_tool_never_lowers_a_count(count: Counter, model: str, request: Request, tool: Tool, at: int) -> None:
     more = replace(request, tools=(*request.tools[:at], tool, *request.tools[at:]))
-    assert_no_less(count(services, model, request), count(services, model, more))
+    assert_no_less(count(model, request), count(model, more))
+
+
+def test_a_system_text_between_two_turns_is_no_turn(count: Counter) -> None:
+    told = (Message("system", (), "_"), Message("user", ()))
+    more = (Message("user", ()), *told)
+    assert_no_less(count("claude-sonnet-4-5", Request(told)), count("claude-sonnet-4-5", Request(more)))
 
 
 def assert_no_less(before: Count, after: Count) -> None:
@@ -190,53 +206,51 @@ def assert_no_less(before: Count, after: Count) -> None:
     ],
 )
 def test_pictures_take_what_their_vendor_documents(
-    services: Services, model: str, size: tuple[int, int], detail: str, tokens: int
+    count: Counter, model: str, size: tuple[int, int], detail: str, tokens: int
 ) -> None:
-    assert count(services, model, user(Image("", *size, detail))).breakdown.images == tokens
+    assert count(model, user(Image("", *size, detail))).breakdown.images == tokens
 
 
-def test_a_picture_and_its_question_are_one_message(services: Services) -> None:
+def test_a_picture_and_its_question_are_one_message(count: Counter) -> None:
     """3 for the message, 1 for its role, 4 for the text, 255 for the picture, 3 to prime the answer."""
-    whole = count(services, "gpt-4o", user(Text("Describe this picture:"), Image("", 1, 1, "high")))
+    whole = count("gpt-4o", user(Text("Describe this picture:"), Image("", 1, 1, "high")))
     assert (whole.tokens, whole.accuracy) == (266, "exact")
 
 
 @pytest.mark.parametrize(("size", "likely", "published"), [((1024, 1024), 1659, 1659), ((1800, 2400), 2353, 2352)])
-def test_patches_hold_both_ways_of_rounding(
-    services: Services, size: tuple[int, int], likely: int, published: int
-) -> None:
+def test_patches_hold_both_ways_of_rounding(count: Counter, size: tuple[int, int], likely: int, published: int) -> None:
     """With the patch budget of early 2026: 1,024 and 1,452 patches, times 1.62."""
-    whole = count(services, "gpt-4.1-mini", user(Image("", *size)), day="2026-01-15")
+    whole = count("gpt-4.1-mini", user(Image("", *size)), day="2026-01-15")
     frame = whole.breakdown.framing
     assert whole.breakdown.images == likely
     assert whole.low - frame <= published <= whole.high - frame
     assert whole.accuracy == "close"
 
 
-def test_a_known_film_and_sound_take_their_seconds(services: Services) -> None:
-    film = count(services, "gemini-2.5-flash", user(Video("", seconds=10)))
+def test_a_known_film_and_sound_take_their_seconds(count: Counter) -> None:
+    film = count("gemini-2.5-flash", user(Video("", seconds=10)))
     assert film.breakdown.images == 10 * 258 + 10 * 32
-    sound = count(services, "gemini-2.5-flash", user(Audio("", seconds=10)))
+    sound = count("gemini-2.5-flash", user(Audio("", seconds=10)))
     assert sound.breakdown.images == 320
 
 
 @pytest.mark.parametrize(
     "part", [Unseen("history_not_included"), Document("", source="remote"), Audio("", source="remote")]
 )
-def test_what_is_not_in_the_request_is_bounded_by_the_window_alone(services: Services, part: Any) -> None:
-    whole = count(services, "gpt-4o", user(Text("hello"), part))
+def test_what_is_not_in_the_request_is_bounded_by_the_window_alone(count: Counter, part: Any) -> None:
+    whole = count("gpt-4o", user(Text("hello"), part))
     assert (whole.tokens, whole.high) == (8, 128_000)
     assert whole.accuracy == "approximate"
     assert len(whole.warnings) == 1
 
 
-def test_a_system_text_before_mistrals_first_message(services: Services) -> None:
+def test_a_system_text_before_mistrals_first_message(count: Counter) -> None:
     told = Request((Message("system", (Text("You are a helpful assistant."),)), Message("user", (Text("Hello!"),))))
-    assert count(services, "open-mistral-nemo", told).tokens == 11
+    assert count("open-mistral-nemo", told).tokens == 11
 
 
-def test_rules_that_have_ended_hold_for_their_own_days(services: Services) -> None:
+def test_rules_that_have_ended_hold_for_their_own_days(count: Counter) -> None:
     told = replace(user(Text("hi")), tools=(Tool("f"),))
-    before, after = (count(services, "claude-sonnet-4-5", told, day) for day in ("2026-04-30", "2026-05-01"))
+    before, after = (count("claude-sonnet-4-5", told, day) for day in ("2026-04-30", "2026-05-01"))
     assert before.breakdown.tools - after.breakdown.tools == 346 - 496
     assert before.low <= after.tokens <= before.high
