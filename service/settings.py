@@ -34,6 +34,7 @@ class Settings:
     deadline_seconds: float = 30.0
     body_timeout_seconds: float = 30.0
     drain_seconds: int = 30
+    allow_chat_template: bool = False
     prices_url: str = ""
     prices_sha256: str = ""
     prices_interval_seconds: int = 86_400
@@ -140,6 +141,7 @@ _READERS: Mapping[str, Callable[[str, str], Any]] = {
     "deadline_seconds": _number(float, 0.01, 3600),
     "body_timeout_seconds": _number(float, 0.01, 3600),
     "drain_seconds": _number(int, 0, 3600),
+    "allow_chat_template": _switch,
     "prices_url": _text,
     "prices_sha256": _text,
     "prices_interval_seconds": _number(int, 3600, 31_536_000),

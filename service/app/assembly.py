@@ -17,6 +17,7 @@ from adapters.port import Tokenizer, TokenizerSpec
 from adapters.unicode.scripts import script_of
 from service import __version__
 from service.api.application import build_api
+from service.api.dialects.blocks import Probes
 from service.api.exchange import App, Receive, Scope, Send
 from service.api.hot import HotRoutes
 from service.api.pool import CountPool
@@ -31,6 +32,9 @@ from service.domain.literals import control_marks
 from service.domain.pricing import Pricer
 from service.metrics import Metrics
 from service.pricebook import PriceList, bundled_list, price_book, priced_catalog
+from service.rendering.library import read_library
+from service.rendering.pictures import HeaderSizer
+from service.rendering.templates import TemplateRenderer
 from service.settings import Settings
 
 if TYPE_CHECKING:
@@ -61,6 +65,7 @@ class Assembly:
         self.bundled = bundled_list()
         self._manifest = read_manifest()
         self._rules = rule_book()
+        self._library = read_library()
         self._loaded: dict[str, tuple[TokenizerSpec, Tokenizer]] = {}
         self._lock = threading.Lock()
         self._prices = self.bundled
@@ -120,6 +125,14 @@ class Assembly:
             specs=specs,
             pricer=Pricer(catalog, book),
             rules=self._rules,
+            probes=Probes(image_size=HeaderSizer()),
+            renderer=TemplateRenderer(
+                self._library.available(settings.vocabulary_dir),
+                self._library.uses,
+                tokenizers,
+                clock=lambda: datetime.now(UTC),
+                allow_own=settings.allow_chat_template,
+            ),
             framings=message_framings(),
             compared=compared_models(),
             script_of=script_of,

@@ -87,13 +87,15 @@ class RenderedChat:
     """A chat as its template writes it: ``segments`` in order join to ``text``.
 
     In the segments, a literal of a special token that the sender wrote is ordinary text; ``literals`` is how many such
-    there are. A server that encodes ``text`` as a whole reads them as the tokens they name.
+    there are. A server that encodes ``text`` as a whole reads them as the tokens they name. ``ignored`` names what was
+    given and the template never reads (``tools``).
     """
 
     segments: Sequence[Segment]
     text: str = ""
     template: str = ""
     literals: int = 0
+    ignored: tuple[str, ...] = ()
 
 
 class ChatRenderer(Protocol):

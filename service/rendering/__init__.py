@@ -1,0 +1,1 @@
+"""Chat templates and picture headers, behind the domain's ports."""
