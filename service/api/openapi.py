@@ -21,12 +21,13 @@ _REF = "#/components/schemas/{name}"
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One route's description. ``example`` names an entry of ``service/data/examples.toml``."""
+    """One route's description. ``example`` names an entry of ``service/data/examples.toml``, ``more`` further ones."""
 
     summary: str
     answers: Sequence[type]
     request: type | None = None
     example: str | None = None
+    more: Sequence[str] = ()
     media_type: str = "application/json"
 
     def options(self, others: Mapping[int | str, dict[str, Any]] | None = None) -> dict[str, Any]:
@@ -35,7 +36,7 @@ class Operation:
         if self.request is not None:
             content: dict[str, Any] = {"schema": _reference(self.request)}
             if self.example:
-                content["examples"] = {"example": {"summary": self.example, "value": {}}}
+                content["examples"] = self._examples()
             extra["requestBody"] = {"required": True, "content": {"application/json": content}}
         return {
             "response_class": Response,
@@ -45,11 +46,18 @@ class Operation:
             "response_model": None,
         }
 
+    def _examples(self) -> dict[str, dict[str, Any]]:
+        """The examples by name; their values are filled in once the document is made."""
+        return {
+            "example" if name == self.example else name: {"summary": name, "value": {}}
+            for name in (self.example or "", *self.more)
+        }
+
     def _responses(self, others: Mapping[int | str, dict[str, Any]]) -> dict[int | str, dict[str, Any]]:
         schemas = [_reference(kind) for kind in self.answers]
         content: dict[str, Any] = {"schema": schemas[0] if len(schemas) == 1 else {"oneOf": schemas}} if schemas else {}
         if self.example:
-            content["examples"] = {"example": {"summary": self.example, "value": {}}}
+            content["examples"] = self._examples()
         problem = {"application/problem+json": {"schema": _reference(Problem)}}
         return {
             200: {"description": "The answer.", "content": {self.media_type: content}},

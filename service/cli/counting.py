@@ -11,6 +11,7 @@ from adapters.port import Piece
 from service.cli.environment import environment
 from service.cli.group import Refusal
 from service.cli.output import note, print_json, print_table, printable_bytes
+from service.cli.requesting import counted, read_body, resolve_for, takes_request
 from service.cli.sources import shown, texts
 from service.domain.counting import Count, Scale, count_text
 
@@ -41,6 +42,7 @@ def weighed_with(command: _Command) -> _Command:
 @click.command()
 @click.argument("files", nargs=-1, type=click.Path())
 @weighed_with
+@takes_request
 @click.option(
     "--limit", type=click.IntRange(min=0), metavar="N", help="Exit with 1 if there may be more than N tokens."
 )
@@ -50,6 +52,8 @@ def count(
     provider: str | None,
     tokenizer: str | None,
     special: str,
+    body: str | None,
+    dialect: str | None,
     limit: int | None,
     *,
     as_json: bool,
@@ -57,12 +61,21 @@ def count(
     """Count the tokens of FILES, or of standard input (also named -).
 
     For one input only the number is printed; for several a line each and the total, as wc does. An inexact count and
-    special tokens in a text are noted on standard error. With --limit the upper bound of the total counts.
+    special tokens in a text are noted on standard error. With --limit the upper bound of the total counts. With
+    --request the input is the body of a call as its vendor takes it, and all that the model reads is counted.
 
     Exit codes: 0 done, 1 over the limit, 2 wrong command line or input; then no number is printed.
     """
-    scale = _scale(model, provider, tokenizer)
-    counts = [(name, count_text(scale, text, parse_special=special == "parse")) for name, text in texts(files)]
+    if body is not None:
+        if tokenizer:
+            raise click.UsageError(
+                "A request is framed as its model frames it: give a model (-m), not a tokenizer (-t)."
+            )
+        here, request = environment(), read_body(body, dialect, files)
+        counts = [(body, counted(here, request, resolve_for(here, request, model, provider)))]
+    else:
+        scale = _scale(model, provider, tokenizer)
+        counts = [(name, count_text(scale, text, parse_special=special == "parse")) for name, text in texts(files)]
     total, high = sum(item.tokens for _, item in counts), sum(item.high for _, item in counts)
     if as_json:
         print_json(_summary(counts, total, high))
@@ -133,6 +146,7 @@ def _summary(counts: Sequence[tuple[str, Count]], total: int, high: int) -> dict
         "high": high,
         "accuracy": first.accuracy,
         "accuracy_reasons": first.accuracy_reasons,
+        "breakdown": first.breakdown if len(counts) == 1 else None,
         "items": [
             {
                 "file": name.encode("utf-8", "backslashreplace").decode(),

@@ -13,6 +13,7 @@ from adapters.manifest import Manifest, read_manifest
 from adapters.port import Tokenizer, TokenizerSpec
 from service.cli.output import note
 from service.configfile import Config, load_catalog, read_config
+from service.configfile.rules import rule_book
 from service.configfile.shipped import chat_marks, compared_models, message_framings
 from service.domain.catalog import Catalog, ModelSpec
 from service.domain.counting import Scale, Weigher
@@ -21,6 +22,7 @@ from service.domain.framing import MessageFraming
 from service.domain.literals import control_marks
 from service.domain.prices import PriceBook
 from service.domain.pricing import Pricer
+from service.domain.rulebook import RuleBook
 from service.settings import Settings
 
 if TYPE_CHECKING:
@@ -105,6 +107,11 @@ class Environment:
     def framings(self) -> Sequence[MessageFraming]:
         """What the format of one user message adds."""
         return message_framings()
+
+    @cached_property
+    def rules(self) -> RuleBook:
+        """How whole requests are counted."""
+        return rule_book()
 
     @property
     def compared(self) -> Sequence[str]:

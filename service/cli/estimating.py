@@ -21,11 +21,13 @@ from service.cli.billing import (
     print_notices,
     token_count,
 )
-from service.cli.environment import environment
+from service.cli.environment import Environment, environment
 from service.cli.group import Refusal
 from service.cli.output import print_json, print_table
+from service.cli.requesting import counted, read_body, resolve_for, takes_request
 from service.cli.sources import shown, texts
-from service.domain.counting import count_text
+from service.domain.catalog import Resolution
+from service.domain.counting import Count, count_text
 from service.domain.estimate import CacheUse, CacheWrite, CallPlan, CostRange, Estimate, summed
 from service.domain.estimate import estimate as estimate_call
 from service.domain.framing import message_framing
@@ -36,8 +38,9 @@ _Named: TypeAlias = Sequence[tuple[str, Estimate]]
 
 @click.command()
 @click.argument("files", nargs=-1, type=click.Path())
-@click.option("-m", "--model", required=True, metavar="NAME", help="The model that is called.")
+@click.option("-m", "--model", metavar="NAME", help="The model that is called.")
 @click.option("-p", "--provider", metavar="NAME", help="Who sells the model, where several do.")
+@takes_request
 @click.option("--max-output", type=token_count, metavar="N", help="Output tokens at most. [default: the model's limit]")
 @click.option("--expected-output", type=token_count, metavar="N", help="Output tokens expected. [default: as many]")
 @click.option("--cache-read", type=token_count, default=0, metavar="N", help="Input tokens that the cache may hold.")
@@ -47,8 +50,10 @@ _Named: TypeAlias = Sequence[tuple[str, Estimate]]
 def estimate(
     *,
     files: Sequence[str],
-    model: str,
+    model: str | None,
     provider: str | None,
+    body: str | None,
+    dialect: str | None,
     max_output: int | None,
     expected_output: int | None,
     cache_read: int,
@@ -62,12 +67,20 @@ def estimate(
     "low" is the fewest tokens billed the cheapest way without output, "expected" the output that you expect, "high" the
     most tokens billed the dearest way with all the output allowed. Dollars are exact. Several files are a call each: a
     line each (tokens, low, expected, high, file) and the total. What the numbers leave open is said on standard error.
+    With --request the input is the body of a call as its vendor takes it; what it says of model and output limit holds.
 
     Exit codes: 0 done; 1 with --max-cost: "high" is more, or the price or the most output is unknown; 2 wrong command
     line or input.
     """
     here = environment()
-    found = here.priced.resolve(model, provider)
+    request = None if body is None else read_body(body, dialect, files)
+    if request is not None:
+        found = resolve_for(here, request, model, provider)
+        max_output = request.max_output_tokens if max_output is None else max_output
+    elif model is not None:
+        found = here.priced.resolve(model, provider)
+    else:
+        raise click.UsageError("Give a model (-m, --model). `weighbridge models` lists the models.")
     plan = CallPlan(
         billing.at,
         billing.context,
@@ -77,16 +90,22 @@ def estimate(
         max_cost_usd=max_cost,
     )
     price = here.pricer.price(found, plan.at, plan.context)
-    framing = message_framing(here.framings, found.model)
-    sent = list(texts(files))
-    scale = here.weigher([here.vocabulary_of(found.model)]).scale_of(found)
-    done = []
-    for index, (name, text) in enumerate(sent):
-        counted = count_text(scale, text, path="text" if len(sent) == 1 else f"texts[{index}]")
-        done.append((name, estimate_call(counted, found.model, price, plan, framing=framing)))
+    if request is not None:
+        counts, framing = [(body or "", counted(here, request, found, plan.at))], 0
+    else:
+        counts, framing = _counts(here, found, files), message_framing(here.framings, found.model)
+    done = [(name, estimate_call(count, found.model, price, plan, framing=framing)) for name, count in counts]
     _print(done, as_json=as_json)
     if max_cost is not None:
         _require_within(max_cost, done)
+
+
+def _counts(here: Environment, found: Resolution, files: Sequence[str]) -> list[tuple[str, Count]]:
+    """Each file's name and the count of its bare text."""
+    sent = list(texts(files))
+    scale = here.weigher([here.vocabulary_of(found.model)]).scale_of(found)
+    paths = ["text"] if len(sent) == 1 else [f"texts[{index}]" for index in range(len(sent))]
+    return [(name, count_text(scale, text, path=path)) for (name, text), path in zip(sent, paths, strict=True)]
 
 
 def _print(done: _Named, *, as_json: bool) -> None:

@@ -18,7 +18,11 @@ HOT: Mapping[str, Work] = {"/v1/count": work.count}
 """Routes that are answered in front of the framework."""
 
 _COUNT = Operation(
-    "Count the tokens of a text, or of several.", request=CountRequest, answers=(Count, CountBatch), example="count"
+    "Count the tokens of a text, of several, or of a whole request.",
+    request=CountRequest,
+    answers=(Count, CountBatch),
+    example="count",
+    more=("count_chat",),
 )
 _TOKENIZE = Operation(
     "Cut a text into tokens: ids, pieces and their places.",

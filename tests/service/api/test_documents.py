@@ -36,7 +36,7 @@ def test_the_document_is_valid_openapi_3_1(document):
 @pytest.mark.parametrize("name", list(examples()))
 def test_each_example_is_what_the_service_answers(api, name):
     example = examples()[name]
-    assert api.post(f"/v1/{name}", example["request"]).json() == example["answer"]
+    assert api.post(f"/v1/{name.partition('_')[0]}", example["request"]).json() == example["answer"]
 
 
 def test_a_hot_route_is_documented_with_the_structs_that_it_uses(document):
