@@ -66,7 +66,7 @@ def count_one(services: Services, found: Resolution, request: Request, at: datet
         raise ApiError(422, "invalid_request", detail, path="model")
     scale = services.weigher.scale_of(found)
     asked = Asked(found.model, found.provider, request.dialect, at.date().isoformat())
-    renderer = None if services.renderer is None else Rendering(services.renderer, found.model)
+    renderer = None if services.renderer is None else Rendering(services.renderer, found.model, found.provider)
     return count_request(
         scale,
         request,

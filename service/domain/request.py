@@ -187,7 +187,8 @@ class Request:
     """A whole request, in the order in which the model reads it.
 
     ``dialect`` is the wire form it came in. ``model`` and ``max_output_tokens`` are what the body itself says.
-    ``add_generation_prompt`` and ``template_options`` go to a chat template. ``notices`` are what its reader found.
+    ``add_generation_prompt``, ``continue_final_message`` and ``template_options`` go to a chat template; ``template``
+    is one of the sender's own. ``notices`` are what its reader found.
     """
 
     messages: tuple[Message, ...]
@@ -200,6 +201,7 @@ class Request:
     max_output_tokens: int | None = None
     add_generation_prompt: bool = True
     continue_final_message: bool = False
+    template: str | None = field(default=None, repr=False)
     template_options: Mapping[str, Any] = field(default_factory=lambda: NOTHING)
     notices: tuple[Notice, ...] = NO_NOTICES
 

@@ -8,6 +8,7 @@ from adapters.port import Stop, well_formed
 from service.domain.amounts import NONE, Amount, fixed, total
 from service.domain.catalog import Accuracy
 from service.domain.counting import Breakdown, Count, Scale, literal_notices
+from service.domain.errors import ChatNotRendered
 from service.domain.media import LARGEST_WINDOW, sealed, unseen
 from service.domain.notices import Notice
 from service.domain.request import (
@@ -45,6 +46,9 @@ _MESSAGES = {
     "tools_not_included": "The tools of a server are fetched by the vendor: only the context window bounds them.",
     "media_length_unknown": "The recording's length cannot be read: `low` and `high` are far apart.",
     "document_pages_unknown": "The document's pages cannot be counted: `low` and `high` are far apart.",
+    "tools_not_in_template": "The model's chat template shows no tools: they are counted by a rule, with room below.",
+    "left_out_by_template": "The model's chat template does not show this text here: only `high` holds it.",
+    "template_ignored": "This model is not counted by a chat template: the one sent is left aside.",
     "unsupported_part": "A block of this type has no rule: it is counted as its JSON text.",
     "unsupported_tool": "A tool of this type has no rule: it is counted as its JSON text, with room above.",
 }
@@ -70,8 +74,9 @@ def count_request(
     thinking = request.thinking is not None and request.thinking.mode == "enabled"
     tally.framing.append(rules.frame.once(thinking=thinking))
     tally.tools.append(_tools(tally, request))
-    if renderer is not None and rules.frame.template:
-        tally.render(renderer, request)
+    templated = renderer is not None and rules.frame.template and tally.render(renderer, request)
+    if request.template is not None and not templated:
+        tally.warn("template_ignored", "chat_template")
     return tally.count(request, window)
 
 
@@ -155,19 +160,30 @@ class _Tally:
             case _:
                 self.media.append(self._medium(part))
 
-    def render(self, rendering: Rendering, request: Request) -> None:
+    def render(self, rendering: Rendering, request: Request) -> bool:
         """Put the model's own chat template in place of the frame and of the tools' rule, where there is one."""
-        rendered = rendering.count(request, self.scale, stop=self._stop)
+        try:
+            rendered = rendering.count(request, self.scale, stop=self._stop)
+        except ChatNotRendered as error:
+            self.notices.append(Notice("chat_not_rendered", str(error), "messages"))
+            self.framing.append(NONE.because(Accuracy.APPROXIMATE, "chat_not_rendered"))
+            return True
         if rendered is None:
-            return
-        spoken = total(self.text)
-        whole, with_tools = rendered
-        marks = replace(whole, tokens=whole.tokens - spoken.tokens, low=whole.low - spoken.low)
-        marks = replace(marks, high=max(marks.tokens, whole.high - spoken.high) + self.rules.frame.host)
-        reasons = ("host_may_add",) if self.rules.frame.host else ()
-        self.framing = [marks.because(Accuracy.CLOSE if reasons else Accuracy.EXACT, *reasons)]
-        if request.tools:
-            self.tools = [with_tools]
+            return False
+        spoken, chat = total(self.text), rendered.chat
+        host = self.rules.frame.host if rendered.hosted else 0
+        for part in rendered.left_out:
+            self.warn("left_out_by_template", part.path)
+            self.media.append(Amount(0, 0, self.weigh(part.text).high).because(Accuracy.CLOSE, "left_out_by_template"))
+        high = chat.high - spoken.high + host
+        marks = replace(chat, tokens=chat.tokens - spoken.tokens, low=chat.low - spoken.low, high=high)
+        self.framing = [marks.because(Accuracy.CLOSE, "host_may_add") if host else marks]
+        if rendered.tools_ignored:
+            self.warn("tools_not_in_template", request.tools[0].path)
+            self.tools = [replace(total(self.tools), low=0)]
+        elif request.tools:
+            self.tools = [rendered.tools, _schema(self, request)]
+        return True
 
     def count(self, request: Request, window: int | None) -> Count:
         """The sum of all that was added."""
@@ -234,9 +250,13 @@ def _tools(tally: _Tally, request: Request) -> Amount:
             if "unsupported_tool" in amount.reasons:
                 tally.warn("unsupported_tool", tool.path)
             amounts.append(amount)
-    if request.response_schema is not None:
-        amounts.append(rules.schema.amount(request.response_schema, weigh))
-    return total(amounts)
+    return total((*amounts, _schema(tally, request)))
+
+
+def _schema(tally: _Tally, request: Request) -> Amount:
+    """What the schema of the answer adds."""
+    response = request.response_schema
+    return NONE if response is None else tally.rules.schema.amount(response, tally.weigh)
 
 
 def _system_text(request: Request) -> str | None:

@@ -3,63 +3,113 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from adapters.port import Stop
-from service.domain.amounts import Amount
-from service.domain.catalog import ModelSpec
+from service.domain.amounts import NONE, Amount
+from service.domain.catalog import Accuracy, ModelSpec
 from service.domain.chats import count_rendered
 from service.domain.counting import Scale
-from service.domain.ports import ChatRenderer
+from service.domain.ports import ChatRenderer, RenderedChat
 from service.domain.request import Image, Message, Part, Reasoning, Request, Text, Tool, ToolCall, ToolResult, Unknown
+
+_MOST_MISSED = 20
+SELF_HOSTED = frozenset(("hosted_vllm",))
+"""Sellers that are the caller itself: what it renders is what its model reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """What a rendered ``chat`` takes without its tools, and what the ``tools`` add.
+
+    ``tools_ignored``: the template never reads them. ``left_out`` are texts of messages that it does not show.
+    ``hosted``: someone else serves the model, and may add to it.
+    """
+
+    chat: Amount
+    tools: Amount = NONE
+    tools_ignored: bool = False
+    left_out: Sequence[Text] = ()
+    hosted: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Rendering:
-    """The templates at hand, for one model."""
+    """The templates at hand, for one model of one seller."""
 
     renderer: ChatRenderer
     model: ModelSpec
+    seller: str = ""
 
-    def count(self, request: Request, scale: Scale, *, stop: Stop | None = None) -> tuple[Amount, Amount] | None:
-        """What the rendered chat takes without its tools, and what the tools add; ``None`` without a template.
+    def count(self, request: Request, scale: Scale, *, stop: Stop | None = None) -> Rendered | None:
+        """The rendered chat's tokens; ``None`` without a template.
 
-        Raises ``ChatNotRendered`` and ``DeadlineExceeded``.
+        Raises ``ChatNotRendered``, ``TemplateNotAllowed`` and ``DeadlineExceeded``.
         """
         if scale.stand_in:
             return None
         messages = [turn for message in request.messages for turn in turns(message)]
-        tools = [tool_form(tool) for tool in request.tools]
-        bare = self._rendered(request, scale, messages, (), stop)
-        if bare is None or not tools:
-            return None if bare is None else (bare, Amount())
-        whole = self._rendered(request, scale, messages, tools, stop)
-        if whole is None:
+        hosted = self.seller not in SELF_HOSTED and request.dialect != "vllm"
+        chat = self._render(request, messages, (), stop)
+        if chat is None:
             return None
-        return bare, Amount(whole.tokens - bare.tokens, whole.low - bare.low, whole.high - bare.high)
+        bare = _amount(chat, scale, stop)
+        tools = [tool_form(tool) for tool in request.tools]
+        told = self._render(request, messages, tools, stop) if tools else None
+        if told is None:
+            return Rendered(bare, left_out=left_out(request, chat.text), hosted=hosted)
+        whole = _amount(told, scale, stop)
+        more = replace(whole, tokens=whole.tokens - bare.tokens, low=whole.low - bare.low, high=whole.high - bare.high)
+        return Rendered(bare, more, "tools" in told.ignored, left_out(request, told.text), hosted)
 
-    def _rendered(
+    def _render(
         self,
         request: Request,
-        scale: Scale,
-        messages: list[dict[str, Any]],
-        tools: list[dict[str, Any]] | tuple[()],
+        messages: Sequence[Mapping[str, Any]],
+        tools: Sequence[Mapping[str, Any]],
         stop: Stop | None,
-    ) -> Amount | None:
+    ) -> RenderedChat | None:
         options = dict(request.template_options)
         if request.continue_final_message:
             options["continue_final_message"] = True
-        chat = self.renderer.render(
+        return self.renderer.render(
             self.model,
             messages,
             tools,
             add_generation_prompt=request.add_generation_prompt,
             options=options,
+            template=request.template,
             stop=stop,
         )
-        return None if chat is None else Amount(*count_rendered(chat, scale.tokenizer, stop=stop))
+
+
+def _amount(chat: RenderedChat, scale: Scale, stop: Stop | None) -> Amount:
+    """A rendered chat's tokens; no surer than close where a server may read literals of the sender's as marks."""
+    amount = Amount(*count_rendered(chat, scale.tokenizer, stop=stop))
+    return amount.because(Accuracy.CLOSE, "special_token_literal") if chat.literals else amount
+
+
+def left_out(request: Request, shown: str) -> list[Text]:
+    """The texts of messages that a rendered chat does not hold, blanks around them aside; at most ``_MOST_MISSED``.
+
+    Texts stand in their order, so the search goes on from the one before and takes linear time.
+    """
+    missed: list[Text] = []
+    place = 0
+    for part in (part for message in request.messages for part in message.parts if isinstance(part, Text)):
+        words = part.text.strip()
+        found = shown.find(words, place)
+        if found < 0:
+            found = shown.find(words)  # a template may move the system text
+        else:
+            place = found + len(words)
+        if found < 0:
+            missed.append(part)
+            if len(missed) == _MOST_MISSED:
+                break
+    return missed
 
 
 def turns(message: Message) -> Iterator[dict[str, Any]]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.service.api.dialects.reading import png
 from tests.service.conftest import Api
 
 CHAT = ("openai_chat", "openai_chat_tools", "openai_chat_functions")
@@ -86,3 +89,37 @@ def test_mistral_and_deepseek_chats_come_out_as_recorded(api: Api, cases: Path) 
 def test_a_text_that_only_its_vendor_can_count_lies_within_its_bounds(api: Api, cases: Path) -> None:
     for vector in vectors(cases, "xai_text"):
         assert not wrong(api.count(model=vector["model"], text=vector["input"]), vector["expected"]["count"])
+
+
+def picture(vector: dict[str, Any]) -> str:
+    return f"data:image/png;base64,{png(vector['input']['width'], vector['input']['height'])}"
+
+
+def test_pictures_of_openai_take_what_is_documented(api: Api, cases: Path) -> None:
+    for vector in vectors(cases, "openai_image"):
+        url = {"url": picture(vector), "detail": vector["input"]["detail"]}
+        content = [{"type": "image_url", "image_url": url}]
+        answer = api.count(model=vector["model"], messages=[{"role": "user", "content": content}])
+        assert (answer["breakdown"]["images"], answer["accuracy"]) == (vector["expected"], "exact"), vector["id"]
+
+
+def test_pictures_of_claude_take_what_is_documented(api: Api, cases: Path) -> None:
+    for vector in vectors(cases, "claude_image"):
+        model = "claude-opus-4-8" if "high-res" in vector["model"] else "claude-sonnet-4-5"
+        source = {"type": "base64", "media_type": "image/png", "data": picture(vector).partition(",")[2]}
+        messages = [{"role": "user", "content": [{"type": "image", "source": source}]}]
+        answer = api.count(model=model, messages=messages)
+        assert answer["breakdown"]["images"] == vector["expected"], vector["id"]
+
+
+def test_patches_before_the_multiplier_are_as_documented(api: Api, cases: Path) -> None:
+    """In the text of early 2026, with its budget of 1,536 patches: the picture's tokens are the patches times 1.62."""
+    for vector in vectors(cases, "openai_image_patches"):
+        content = [{"type": "image_url", "image_url": {"url": picture(vector)}}]
+        body = {
+            "model": "gpt-4.1-mini",
+            "messages": [{"role": "user", "content": content}],
+            "at": "2026-01-15T00:00:00Z",
+        }
+        answer = api.post("/v1/estimate", body).json()
+        assert answer["breakdown"]["images"] == math.ceil(Decimal(vector["expected"]) * Decimal("1.62"))

@@ -24,8 +24,6 @@ def read(body: Node, probes: Probes) -> Request:
     """The request of a body. Raises ``ApiError`` with the path of what is wrong."""
     if body.has("prompt"):
         refuse(body.at("prompt"), "A bare prompt is no chat: send it as `text`.")
-    if body.has("chat_template"):
-        refuse(body.at("chat_template"), "A template of your own is not run here. Leave it out to use the model's own.")
     options = body.optional("chat_template_kwargs")
     continued = body.flag("continue_final_message", default=False)
     primed = body.flag("add_generation_prompt", default=not continued)
@@ -36,5 +34,6 @@ def read(body: Node, probes: Probes) -> Request:
         dialect=NAME,
         add_generation_prompt=primed,
         continue_final_message=continued,
+        template=body.text("chat_template", "") or None,
         template_options=options.values if options is not None else {},
     )

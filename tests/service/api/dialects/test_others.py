@@ -68,7 +68,7 @@ def test_vllm_keeps_what_shapes_the_template() -> None:
 
 @pytest.mark.parametrize(
     "more",
-    [{"chat_template": "{{ x }}"}, {"prompt": "hi"}, {"continue_final_message": True, "add_generation_prompt": True}],
+    [{"prompt": "hi"}, {"continue_final_message": True, "add_generation_prompt": True}],
 )
 def test_vllm_refuses_what_it_cannot_count_as_asked(more: dict[str, object]) -> None:
     with pytest.raises(ApiError):
