@@ -6,10 +6,10 @@ NATIVE := $(wildcard adapters/native/*.[ch])
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all lint bench lock clean
+.PHONY: help run test test-all lint bench exhaustive lock clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: $(VENV)/.run ## Set up, then serve on 127.0.0.1:8000
 	$(BIN)/weighbridge serve
@@ -28,12 +28,16 @@ lint: $(VENV)/.dev ## Style, types and import rules
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(VENV)/.dev ## Speed beside peers, as ratios of one run
+bench: $(VENV)/.bench ## Speed beside peers, as ratios of one run
 	$(BIN)/python -m tests.benchmarks
 
-lock: ## Write both lock files anew from pyproject.toml (needs uv)
+exhaustive: $(VENV)/.bench ## Every Unicode scalar value in context, and fuzz, against the references (a quarter of an hour)
+	$(BIN)/python -m tests.exhaustive
+
+lock: ## Write the lock files anew from pyproject.toml (needs uv)
 	uv pip compile --universal --generate-hashes --no-header --no-annotate --python-version 3.11 --group build pyproject.toml -o requirements.lock
 	uv pip compile --universal --generate-hashes --no-header --no-annotate --python-version 3.11 --group build --group dev pyproject.toml -o requirements-dev.lock
+	uv pip compile --universal --generate-hashes --no-header --no-annotate --python-version 3.11 -c requirements-dev.lock --group bench -o tests/benchmarks/requirements.lock
 
 clean: ## Remove the environment and all that was built
 	rm -rf $(VENV) adapters/native/*.so build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
@@ -50,4 +54,9 @@ $(VENV)/.run: requirements.lock pyproject.toml setup.py $(NATIVE) | $(VENV)/bin/
 
 $(VENV)/.dev: requirements-dev.lock $(VENV)/.run
 	$(BIN)/pip install --quiet --require-hashes -r requirements-dev.lock
+	@touch $@
+
+$(VENV)/.bench: tests/benchmarks/requirements.lock $(VENV)/.dev
+	@echo "Installing the peers (about half a minute) ..."
+	$(BIN)/python -m tests.benchmarks.install
 	@touch $@

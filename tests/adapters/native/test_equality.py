@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from adapters.manifest import read_manifest
 from adapters.native.families import FAMILIES
+from tests.exhaustive.points import LONG_CONTEXTS, in_contexts, telling_points
 from tests.fuzz import long_string, strings
 
-CONTEXTS = ("{}", "a{}", "{}a", "A{}b", " {} ", "1{}\n", "'{}s")
 # Letters of every kind, marks, digits, white space and the rest: what the patterns tell apart, in every order.
 ALPHABET = "aZzS sſ'lLvedm1٣½你ªǅʰé\u0301\u0903\n\r\t \u00a0\u3000\u2028/!_.\0👍\U000e0001"
 PARTS = (
@@ -21,15 +21,6 @@ PARTS = (
     "\x0b", "\x0c", "word", "WORD", "camelCase", "HTTPServer", "é", "你", "ſ", "\u0301", "\u00a0", "\u2028",
     "a" * 20, "-" * 20, " " * 30,
 )  # fmt: skip
-# Every code point up to CJK, the blocks beyond, and some of each long run of one class: 17,376 of them.
-CODE_POINTS = [
-    *range(0x3400),
-    *range(0xA000, 0xA200),
-    *range(0xA480, 0xAC00, 2),
-    *range(0xF900, 0xFFFE, 3),
-    *range(0x10000, 0x10800, 2),
-    *random.Random(1).sample(range(0x10800, 0x110000), 1_000),
-]
 
 
 def test_the_extension_knows_the_split_pattern_of_every_published_vocabulary():
@@ -41,8 +32,14 @@ def test_twenty_thousand_odd_strings(pair):
 
 
 def test_code_points_in_context(pair):
-    texts = [context.format(chr(number)) for number in CODE_POINTS for context in CONTEXTS]
-    assert len(texts) > 100_000
+    points = telling_points()
+    texts = [*in_contexts(map(chr, points))]
+    assert (len(points), len(texts)) == (19_778, 138_446)
+    assert pair.differing(texts)[:3] == []
+
+
+def test_code_points_within_long_stretches(pair):
+    texts = in_contexts(map(chr, telling_points()[::7]), LONG_CONTEXTS)
     assert pair.differing(texts)[:3] == []
 
 
