@@ -6,7 +6,7 @@ NATIVE := $(wildcard adapters/native/*.[ch])
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all lint bench exhaustive lock clean
+.PHONY: help run test test-all lint bench exhaustive sanitize arm64 lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,6 +33,12 @@ bench: $(VENV)/.bench ## Speed beside peers, as ratios of one run
 
 exhaustive: $(VENV)/.bench ## Every Unicode scalar value in context, and fuzz, against the references (a quarter of an hour)
 	$(BIN)/python -m tests.exhaustive
+
+sanitize: $(VENV)/.dev ## The extension under the address, undefined-behaviour and thread sanitizers (needs gcc)
+	$(BIN)/python -m tests.soundness.sanitize
+
+arm64: $(VENV)/.dev ## The extension's core for arm64, and for a big-endian machine, run by an emulator
+	$(BIN)/python -m tests.soundness.foreign
 
 lock: ## Write the lock files anew from pyproject.toml (needs uv)
 	uv pip compile --universal --generate-hashes --no-header --no-annotate --python-version 3.11 --group build pyproject.toml -o requirements.lock
