@@ -28,7 +28,7 @@ lint: $(VENV)/.dev ## Style, types and import rules
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(VENV)/.bench ## Speed beside peers, as ratios of one run
+bench: $(VENV)/.bench $(VENV)/.litellm ## Speed beside peers, as ratios of one run
 	$(BIN)/python -m tests.benchmarks
 
 exhaustive: $(VENV)/.bench ## Every Unicode scalar value in context, and fuzz, against the references (a quarter of an hour)
@@ -44,6 +44,7 @@ lock: ## Write the lock files anew from pyproject.toml (needs uv)
 	uv pip compile --universal --generate-hashes --no-header --no-annotate --python-version 3.11 --group build pyproject.toml -o requirements.lock
 	uv pip compile --universal --generate-hashes --no-header --no-annotate --python-version 3.11 --group build --group dev pyproject.toml -o requirements-dev.lock
 	uv pip compile --universal --generate-hashes --no-header --no-annotate --python-version 3.11 -c requirements-dev.lock --group bench -o tests/benchmarks/requirements.lock
+	echo 'litellm[proxy]' | uv pip compile --universal --generate-hashes --no-header --no-annotate --python-version 3.11 - -o tests/benchmarks/litellm.lock
 
 clean: ## Remove the environment and all that was built
 	rm -rf $(VENV) adapters/native/*.so build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
@@ -65,4 +66,11 @@ $(VENV)/.dev: requirements-dev.lock $(VENV)/.run
 $(VENV)/.bench: tests/benchmarks/requirements.lock $(VENV)/.dev
 	@echo "Installing the peers (about half a minute) ..."
 	$(BIN)/python -m tests.benchmarks.install
+	@touch $@
+
+# LiteLLM's proxy is a peer over HTTP: in an environment of its own, and the benchmark goes on without it.
+$(VENV)/.litellm: tests/benchmarks/litellm.lock | $(VENV)/bin/python
+	@echo "Installing LiteLLM (about two minutes) ..."
+	$(BIN)/python -m venv $(VENV)/litellm
+	-$(VENV)/litellm/bin/pip install --quiet --require-hashes -r tests/benchmarks/litellm.lock
 	@touch $@

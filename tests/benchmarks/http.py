@@ -1,86 +1,102 @@
-"""Requests a second of ``POST /v1/count`` beside a minimal FastAPI and tiktoken service, one client, kept alive."""
+"""Counting over HTTP: requests a second, latency, and the processor's time per request, beside other services."""
 
 from __future__ import annotations
 
 import json
 import os
-import socket
-import subprocess
-import sys
 import tempfile
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.client import HTTPConnection
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tests.benchmarks.corpora import corpora
+from tests.benchmarks.load import Load, client, load
+from tests.benchmarks.rounds import print_table
+from tests.benchmarks.servers import LITELLM, Running, Service, installed, running
 
 ROUNDS = 3
-SECONDS = 2.0
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
-ROOT = Path(__file__).parents[2]
+_MOST_BYTES = 20_000_000  # of all bodies of a size
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What the client saw, requests a second among it, and what the server's processes used for each request."""
+
+    load: Load
+    rate: float
+    cpu_microseconds: float
+
+    def better(self, other: Measured | None) -> Measured:
+        """The best of both, the processor's time apart: the round with the most answers need not have the least."""
+        if other is None:
+            return self
+        faster = max(self, other, key=lambda measured: measured.rate)
+        return replace(faster, cpu_microseconds=min(self.cpu_microseconds, other.cpu_microseconds))
 
 
 def run() -> None:
-    """Print requests a second at four sizes, best of three, interleaved, and the ratio of the two services."""
-    text = corpora()["english"]
-    with _server("service", "serve", "--port") as ours, _server("tests.benchmarks.minimal") as minimal:
-        print("\nPOST /v1/count, English, o200k_base: requests a second")
-        for size in SIZES:
-            bodies = _bodies(text, size)
-            best = {ours: 0.0, minimal: 0.0}
-            for _ in range(ROUNDS):
-                best = {port: max(rate, _rate(port, bodies)) for port, rate in best.items()}
-            rates = f"weighbridge {best[ours]:8.0f}, minimal FastAPI + tiktoken {best[minimal]:8.0f}"
-            print(f"  {size:9,} characters: {rates}, ratio {best[ours] / best[minimal]:.2f}")
+    """All services run at once on one CPU, the client on another; they are asked in turn, and the best round counts."""
+    cpus = sorted(os.sched_getaffinity(0))
+    server_bound, client_bound = ([], [])
+    if len(cpus) > 1:
+        server_bound, client_bound = (["taskset", "--cpu-list", str(cpu)] for cpu in (cpus[0], cpus[-1]))
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        started: list[Running] = []
+        for service in installed():
+            try:
+                started.append(stack.enter_context(running(service, server_bound)))
+            except (RuntimeError, TimeoutError) as error:
+                print(f"left out: {error}")
+        text = corpora()["english"]
+        measured = {size: _measure(started, _bodies(folder, text, size), client_bound) for size in SIZES}
+    _print_tables(started, measured)
+    if not LITELLM.exists():
+        print("LiteLLM is not installed, and left out: `make .venv/.litellm` tries to\n")
 
 
-def _bodies(text: str, size: int) -> list[bytes]:
-    step = max(1, (len(text) - size) // 200)
-    parts = [text[start : start + size] for start in range(0, max(1, len(text) - size), step)]
-    return [json.dumps({"model": "gpt-4o", "text": part}).encode() for part in parts[:200]]
+def _bodies(folder: Path, text: str, size: int) -> dict[str, Path]:
+    """A file of bodies for each service, one a line."""
+    number = max(4, min(200, _MOST_BYTES // size))
+    step = max(1, (len(text) - size) // number)
+    parts = [text[start : start + size] for start in range(0, max(1, len(text) - size), step)][:number]
+    paths = {}
+    for service in installed():
+        path = paths[service.name] = folder / f"{size} {service.name}".replace(" ", "-")
+        path.write_text("".join(json.dumps(service.body(part)) + "\n" for part in parts))
+    return paths
 
 
-def _rate(port: int, bodies: list[bytes]) -> float:
-    connection = HTTPConnection("127.0.0.1", port)
-    headers = {"content-type": "application/json"}
-    sent, start = 0, time.perf_counter()
-    while (passed := time.perf_counter() - start) < SECONDS:
-        connection.request("POST", "/v1/count", bodies[sent % len(bodies)], headers)
-        answer = connection.getresponse()
-        if answer.status != 200:
-            raise RuntimeError(f"status {answer.status}")
-        answer.read()
-        sent += 1
-    connection.close()
-    return sent / passed
+def _measure(started: list[Running], bodies: dict[str, Path], bound: list[str]) -> dict[str, Measured]:
+    best: dict[str, Measured] = {}
+    for _ in range(ROUNDS):
+        for server in started:
+            service: Service = server.service
+            before = server.cpu_seconds()
+            seen = load(server.url, bodies[service.name], service.all_headers(), bound)
+            used = (server.cpu_seconds() - before) / max(1, seen.requests) * 1e6
+            best[service.name] = Measured(seen, seen.requests / seen.seconds, used).better(best.get(service.name))
+    return best
 
 
-@contextmanager
-def _server(*command: str) -> Iterator[int]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    with tempfile.TemporaryDirectory() as data:
-        env = os.environ | {"PYTHONPATH": str(ROOT), "WEIGHBRIDGE_DATA_DIR": data}
-        process = subprocess.Popen(
-            [sys.executable, "-m", *command, str(port)], env=env, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
-        )
-        try:
-            _wait(port)
-            yield port
-        finally:
-            process.terminate()
-            process.wait(30)
+def _print_tables(started: list[Running], measured: dict[int, dict[str, Measured]]) -> None:
+    names = [server.service.name for server in started]
+    ours = names[0]
+    print(f"count over HTTP, o200k_base, English, one process on one CPU; {client()}\n")
+    rows = []
+    for size, found in measured.items():
+        row = [f"{size:,} characters"]
+        for name in names[1:]:
+            rate = found[ours].rate / found[name].rate
+            cpu = found[name].cpu_microseconds / found[ours].cpu_microseconds
+            row.append(f"{rate:.2f} ({cpu:.2f} by processor time)")
+        rows.append(row)
+    print_table(["ours as a multiple of", *names[1:]], rows)
+    rows = [[f"{size:,} characters", *(_cell(found[name]) for name in names)] for size, found in measured.items()]
+    print_table(["requests/s (half within, 99 % within, processor µs each)", *names], rows)
 
 
-def _wait(port: int) -> None:
-    for _ in range(600):
-        try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
-        except OSError:
-            time.sleep(0.05)
-        else:
-            return
-    raise TimeoutError(f"nothing listens on {port}")
+def _cell(found: Measured) -> str:
+    times = f"{found.load.half * 1e3:.2f} ms, {found.load.most * 1e3:.2f} ms"
+    return f"{found.rate:,.0f} ({times}, {found.cpu_microseconds:,.0f} µs)"
