@@ -45,18 +45,19 @@ def _print_kind(kind: str, best: dict[tuple[str, int], Any], peers: list[str], c
     )
     rows = []
     for peer in peers:
-        row = [peer]
-        for number in range(1, cpus + 1):
-            ours, theirs = best[OURS, number], best[peer, number]
-            row.append(_cell(ours, theirs, best[REFERENCE, 1]))
-        both = best[peer, 1], best[peer, cpus]
-        row.append(f"{both[0]['seconds'] / both[1]['seconds']:.2f}" if all(both) else "failed")
+        ours, theirs = best[OURS, 1], best[peer, 1]
+        row = [peer, _cell(ours, theirs, best[REFERENCE, 1], "cpu"), _cell(ours, theirs, best[REFERENCE, 1], "seconds")]
+        if cpus > 1:
+            row.append(_cell(best[OURS, cpus], best[peer, cpus], best[REFERENCE, 1], "seconds"))
+            both = best[peer, 1], best[peer, cpus]
+            row.append(f"{both[0]['seconds'] / both[1]['seconds']:.2f}" if all(both) else "failed")
         rows.append(row)
-    print_table(["peer", *(f"{n} CPU{'s' * (n > 1)}" for n in range(1, cpus + 1)), "all CPUs ÷ one"], rows)
+    more = [f"{cpus} CPUs, by the clock", f"{cpus} CPUs as a multiple of one"] if cpus > 1 else []
+    print_table(["peer", "1 CPU, by its time", "1 CPU, by the clock", *more], rows)
 
 
-def _cell(ours: Any, theirs: Any, reference: Any) -> str:
+def _cell(ours: Any, theirs: Any, reference: Any, time: str) -> str:
     if not (ours and theirs):
         return "failed"
     exact = "" if reference and theirs["tokens"] == reference["tokens"] else ", count differs"
-    return f"{theirs['seconds'] / ours['seconds']:.2f} ({theirs['bytes'] / theirs['seconds'] / 1e6:.1f} MB/s{exact})"
+    return f"{theirs[time] / ours[time]:.2f} ({theirs['bytes'] / theirs[time] / 1e6:.1f} MB/s{exact})"

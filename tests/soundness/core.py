@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
@@ -20,6 +21,7 @@ ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "adapters" / "native"
 DRIVER = Path(__file__).with_name("driver.c")
 _MASK = 2**64 - 1
+_INCLUDED = re.compile(r'^#include "(\w+\.h)"', re.MULTILINE)
 
 Answer = tuple[int, int]
 """Number of tokens, and the driver's hash of the ids."""
@@ -56,12 +58,19 @@ class Driver:
 def build(folder: Path, name: str, compiler: str, *flags: str) -> Path:
     """The driver with all sources that need no interpreter. Raises ``BuildFailed``."""
     target = folder / name
-    sources = [path for path in sorted(SOURCES.glob("*.c")) if "Python.h" not in path.read_text("utf-8")]
+    sources = [path for path in sorted(SOURCES.glob("*.c")) if not _needs_interpreter(path)]
     command = [compiler, "-std=c11", "-Wall", "-Wextra", *flags, "-I", SOURCES, "-o", target, DRIVER, *sources]
     done = subprocess.run([*command, "-pthread", "-lm"], capture_output=True, text=True, check=False)
     if done.returncode:
         raise BuildFailed(f"{name}: {compiler} ended with {done.returncode}\n{done.stderr[-4000:]}")
     return target
+
+
+def _needs_interpreter(source: Path) -> bool:
+    """Whether a file includes the interpreter's header, by its own headers too."""
+    text = source.read_text("utf-8")
+    headers = (SOURCES / name for name in _INCLUDED.findall(text))
+    return "<Python.h>" in text or any(map(_needs_interpreter, headers))
 
 
 def corpus(size: int) -> list[str]:
