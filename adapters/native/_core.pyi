@@ -19,3 +19,34 @@ class Vocabulary:
     def fits(self, text: str, limit: int, /) -> bool: ...
     def encode(self, text: str, offset: int = 0, check: Callable[[], object] | None = None, /) -> list[int]: ...
     def bytes_of(self, rank: int, /) -> bytes | None: ...
+
+@final
+class WordCounts:
+    """How often each distinct piece of the texts occurs, for one family of split patterns; see ``Vocabulary``."""
+
+    def __new__(cls, family: str, classes: bytes, /) -> WordCounts: ...
+    def add(self, text: str, check: Callable[[], object] | None = None, /) -> None: ...
+    def words(self) -> tuple[bytes, bytes, bytes]:
+        """The pieces in the order first seen, one after another; their sizes (uint32) and their counts (uint64)."""
+
+@final
+class Merges:
+    """The merges of words whose symbols are ``width`` bytes wide (1 or 4) and less than ``alphabet``.
+
+    Raises ``ValueError`` for words that are not what ``lengths`` and ``alphabet`` say.
+    """
+
+    def __new__(
+        cls,
+        width: int,
+        symbols: bytes,
+        lengths: bytes,
+        weights: bytes,
+        alphabet: int,
+        first_seen: bool,
+        check: Callable[[], object] | None = None,
+        /,
+    ) -> Merges: ...
+    def run(self, most: int, check: Callable[[], object] | None = None, /) -> int: ...
+    def repeat(self, left: int, right: int, frequency: int, /) -> bool: ...
+    def made(self, start: int, /) -> list[tuple[int, int, int]]: ...

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "scan.h"
+#include "training.h"
 
 #define RELEASE_BEYOND 2048 /* bytes of a text from which on the interpreter's lock is released */
 #define MOST_KEPT 4         /* memories that wait for a next call */
@@ -247,7 +248,7 @@ static int execute(PyObject *module)
         return -1;
     int failed = PyModule_AddType(module, (PyTypeObject *)type);
     Py_DECREF(type);
-    return failed;
+    return failed ? failed : add_training_types(module);
 }
 
 static PyModuleDef_Slot module_slots[] = {{Py_mod_exec, (void *)execute}, {0, NULL}};
