@@ -1,4 +1,4 @@
-"""A progress bar on standard error, where that is a terminal, and nothing elsewhere."""
+"""A progress bar with rate and time left on standard error, where that is a terminal, and nothing elsewhere."""
 
 from __future__ import annotations
 
@@ -17,10 +17,28 @@ def progress() -> Iterator[Step]:
         yield lambda _doing, _total, _done: None
         return
     from rich.console import Console  # noqa: PLC0415 - 30 ms that only a terminal costs
-    from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn  # noqa: PLC0415
+    from rich.progress import (  # noqa: PLC0415
+        BarColumn,
+        Progress,
+        ProgressColumn,
+        Task,
+        TaskID,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+    from rich.text import Text  # noqa: PLC0415
+
+    class Rate(ProgressColumn):
+        """How much was done in a second, of late."""
+
+        def render(self, task: Task) -> Text:
+            return Text(f"{task.speed:,.0f}/s" if task.speed else "")
 
     text = TextColumn("{task.description} {task.completed:,.0f} of {task.total:,.0f}", markup=False)
-    with Progress(text, BarColumn(), TimeElapsedColumn(), console=Console(stderr=True), transient=True) as bars:
+    times = (TextColumn("after"), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+    console = Console(stderr=True)
+    with Progress(text, BarColumn(20), Rate(), *times, console=console, transient=True) as bars:
         tasks: dict[str, TaskID] = {}
 
         def step(doing: str, total: int, done: int) -> None:

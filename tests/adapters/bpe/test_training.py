@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 import rustbpe
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
@@ -51,6 +51,7 @@ def rows(vocabulary) -> list[tuple[bytes, bytes, int]]:
 # Beside plain Python.
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.text(st.sampled_from("ab c"), max_size=60), max_size=8),
     RULES,
@@ -65,6 +66,7 @@ def test_the_vocabulary_is_that_of_plain_python(corpus, ties, pattern, size):
     assert vocabulary == train(corpus, size=size, pattern=pattern, ties=ties, native=False)
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.text("abcé秤", min_size=1, max_size=15), st.integers(1, 9), max_size=12), RULES)
 def test_the_word_level_vocabulary_is_that_of_plain_python(counts, ties):
     assert train_words(counts, merges=60, ties=ties) == train_words(counts, merges=60, ties=ties, native=False)
