@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from tests.benchmarks import cold, counting, growth, http, large, peers
+from tests.benchmarks import cold, counting, growth, http, large, peers, training
 
 BENCHMARKS = {
     "counting": counting.run,
@@ -12,6 +12,7 @@ BENCHMARKS = {
     "large": large.run,
     "encode": counting.run_encode,
     "growth": growth.run,
+    "training": training.run,
     "http": http.run,
 }
 
