@@ -111,6 +111,8 @@ def _start(plan: Plan, words: Words, *, native: bool, check: Check | None) -> Me
     symbols = len(words.symbols) // words.width
     if symbols + len(weights) + 1 > _MOST_SLOTS or sum(weights) * symbols > _LARGEST_COUNT:
         raise TrainingError("The words are too many, or occur too often. Train on a part of the corpus.")
+    if not words.made_of(len(plan.alphabet)):
+        raise TrainingError("The words are not made of the alphabet. Train anew.")
     first_seen = plan.ties is Ties.FIRST_SEEN
     if not native:
         return PlainMerges(words, len(plan.alphabet), first_seen=first_seen)

@@ -37,6 +37,13 @@ class Words:
             yield symbols[start : start + length].tolist(), weight
             start += length
 
+    def made_of(self, alphabet: int) -> bool:
+        """Whether the lengths and the weights are those of the symbols, and these are less than ``alphabet``."""
+        lengths = self.all_lengths()
+        if len(lengths) != len(self.all_weights()) or sum(lengths) * self.width != len(self.symbols):
+            return False
+        return alphabet >= 256 if self.width == 1 else max(memoryview(self.symbols).cast("I"), default=-1) < alphabet
+
     def all_lengths(self) -> memoryview:
         """Symbols of each word."""
         return memoryview(self.lengths).cast("I")

@@ -205,6 +205,23 @@ def test_words_that_occur_too_often_are_refused(native):
     assert rows(train_words({"ab": 2**61}, merges=1, native=native)) == [(b"a", b"b", 2**61)]
 
 
+@pytest.mark.parametrize("native", [True, False])
+@pytest.mark.parametrize(
+    ("symbols", "width", "lengths", "weights"),
+    [
+        (b"ab", 1, [3], [1]),
+        (b"ab", 1, [2], [1, 1]),
+        (array("I", [5, 256]).tobytes(), 4, [2], [1]),
+        (b"abcd", 4, [4], [1]),
+    ],
+)
+def test_words_of_another_alphabet_or_length_are_refused(native, symbols, width, lengths, weights):
+    words = Words(symbols, width, array("I", lengths).tobytes(), array("Q", weights).tobytes())
+
+    with pytest.raises(TrainingError, match="not made of the alphabet"):
+        Training(Plan(BYTES, 5, "", (), Ties.LOWEST), words, native=native)
+
+
 @pytest.mark.parametrize(
     ("width", "symbols", "lengths", "alphabet"),
     [
