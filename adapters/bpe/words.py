@@ -38,9 +38,9 @@ class Words:
             start += length
 
     def made_of(self, alphabet: int) -> bool:
-        """Whether the lengths and the weights are those of the symbols, and these are less than ``alphabet``."""
-        lengths = self.all_lengths()
-        if len(lengths) != len(self.all_weights()) or sum(lengths) * self.width != len(self.symbols):
+        """Whether lengths and weights are those of the symbols, these less than ``alphabet``, and each word occurs."""
+        lengths, weights = self.all_lengths(), self.all_weights()
+        if len(lengths) != len(weights) or sum(lengths) * self.width != len(self.symbols) or 0 in weights:
             return False
         return alphabet >= 256 if self.width == 1 else max(memoryview(self.symbols).cast("I"), default=-1) < alphabet
 

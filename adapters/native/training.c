@@ -179,7 +179,7 @@ static bool is_sound(const WordRow *words, uint32_t alphabet)
     uint64_t symbols = 0, weights = 0;
     for (size_t i = 0; i < words->count; i++) {
         symbols += words->lengths[i];
-        if (words->weights[i] > INT64_MAX - weights)
+        if (!words->weights[i] || words->weights[i] > INT64_MAX - weights)
             return false;
         weights += words->weights[i];
     }

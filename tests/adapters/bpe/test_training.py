@@ -211,6 +211,7 @@ def test_words_that_occur_too_often_are_refused(native):
     [
         (b"ab", 1, [3], [1]),
         (b"ab", 1, [2], [1, 1]),
+        (b"ab", 1, [2], [0]),
         (array("I", [5, 256]).tobytes(), 4, [2], [1]),
         (b"abcd", 4, [4], [1]),
     ],
