@@ -34,13 +34,18 @@ def decode(body: bytes, kind: type[T]) -> T:
         _refuse_shape(error, kind)
     except (msgspec.DecodeError, RecursionError, UnicodeError):
         value = _strict_json(body)
+    return shaped(value, kind)
+
+
+def shaped(value: Any, kind: type[T], *, at: str = "") -> T:
+    """A decoded JSON value as a ``kind``; ``at`` is its path in the body. Raises ``ApiError`` (422)."""
     try:
         return msgspec.convert(value, kind, strict=True)
     except msgspec.ValidationError as error:
-        _refuse_shape(error, kind)
+        _refuse_shape(error, kind, at)
     except UnicodeError:
         detail = "A field's name, or the value of one with few choices, holds a lone surrogate."
-        raise ApiError(422, "invalid_request", detail) from None
+        raise ApiError(422, "invalid_request", detail, path=at) from None
 
 
 def _strict_json(body: bytes) -> Any:
@@ -73,7 +78,7 @@ def _bounded(text: str) -> int:
     return int(text)
 
 
-def _refuse_shape(error: msgspec.ValidationError, kind: type) -> NoReturn:
+def _refuse_shape(error: msgspec.ValidationError, kind: type, at: str = "") -> NoReturn:
     """Answer 422 with the path and the rule, but without any value or field name of the caller's."""
     text = str(error)
     found = _PATH.search(text)
@@ -83,7 +88,7 @@ def _refuse_shape(error: msgspec.ValidationError, kind: type) -> NoReturn:
         rule = f"Unknown field. Allowed here: {', '.join(_fields_at(kind, path))}"
     elif rule.startswith("Invalid enum value"):
         rule = f"Not an allowed value. Allowed: {_choices_at(kind, path)}"
-    raise ApiError(422, "invalid_request", f"{rule}.", path=path) from None
+    raise ApiError(422, "invalid_request", f"{rule}.", path=".".join(filter(None, (at, path)))) from None
 
 
 def _fields_at(kind: type, path: str) -> list[str]:

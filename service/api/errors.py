@@ -72,7 +72,7 @@ _TABLE: Mapping[type[Exception], _Row] = {
 }
 
 TITLES: Mapping[str, str] = {
-    "ambiguous_dialect": "The request could be in more than one wire form",
+    "ambiguous_dialect": "The body could be in more than one wire form",
     "bad_host": "The Host header is not one of this service's names",
     "bad_origin": "The Origin header belongs to another site",
     "chat_not_rendered": "The chat template does not take these messages",
@@ -100,6 +100,7 @@ TITLES: Mapping[str, str] = {
     "unknown_model": "No such model",
     "unknown_tokenizer": "No such tokenizer",
     "unsupported_media_type": "The body must be JSON",
+    "usage_missing": "A count that the cost depends on is not there",
 }
 
 

@@ -21,13 +21,17 @@ _REF = "#/components/schemas/{name}"
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One route's description. ``example`` names an entry of ``service/data/examples.toml``, ``more`` further ones."""
+    """One route's description. ``example`` names an entry of ``service/data/examples.toml``, ``more`` further ones.
+
+    ``others`` are types that a schema refers to only in its text.
+    """
 
     summary: str
     answers: Sequence[type]
     request: type | None = None
     example: str | None = None
     more: Sequence[str] = ()
+    others: Sequence[type] = ()
     media_type: str = "application/json"
 
     def options(self, others: Mapping[int | str, dict[str, Any]] | None = None) -> dict[str, Any]:
@@ -77,7 +81,7 @@ def wire_types(operations: Iterable[Operation]) -> list[type]:
     """Every type that a request or an answer of ``operations`` is made of, problems and notices included."""
     found: dict[type, None] = dict.fromkeys((Problem, LiteralNotice))
     for operation in operations:
-        found |= dict.fromkeys(operation.answers)
+        found |= dict.fromkeys((*operation.answers, *operation.others))
         if operation.request is not None:
             found[operation.request] = None
     return list(found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -20,6 +20,23 @@ Tokens = Annotated[int, Meta(ge=0, le=10**12)]
 ServiceTier = Literal["standard", "batch", "flex", "priority", "fast"]
 Quantity = Annotated[Decimal, Meta(description="A number, or a decimal string.")]
 Dollars = Annotated[Decimal, Meta(description="Dollars as a decimal string, such as 0.25.")]
+
+
+UsageDialect = Literal[
+    "weighbridge",
+    "openai_chat",
+    "openai_responses",
+    "anthropic",
+    "gemini",
+    "bedrock",
+    "cohere",
+    "mistral",
+    "deepseek",
+    "groq",
+    "litellm",
+    "xai",
+    "perplexity",
+]
 
 
 class Cache(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -107,12 +124,31 @@ class UsageIn(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     requests: Quantity | None = None
 
 
-class CostRequest(Costed, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A ``model`` and the ``usage`` of a call to it."""
+UsageObject = Annotated[
+    dict[str, Any],
+    Meta(
+        description="Our inclusive usage (UsageIn), or a vendor's as it was answered.",
+        extra_json_schema={"anyOf": [{"$ref": "#/components/schemas/UsageIn"}, {"type": "object"}]},
+    ),
+]
 
-    model: Name
+
+class CostRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Exactly one of ``usage`` (ours or a vendor's) and ``response``: a vendor's whole, or the events of its stream.
+
+    The form is told by its field names, or named by ``dialect``. ``model`` may be left out where the response names
+    it; given, it decides. The service tier and region that served the call, where the response says, go before those
+    here; ``standard`` and none where neither does.
+    """
+
+    model: Name | None = None
     provider: Name | None = None
-    usage: UsageIn
+    usage: UsageObject | None = None
+    response: dict[str, Any] | list[Any] | None = None
+    dialect: UsageDialect | None = None
+    service_tier: ServiceTier | None = None
+    region: Annotated[str, Meta(min_length=1, max_length=64)] | None = None
+    at: datetime | None = None
 
 
 class WireComponent(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -205,11 +241,17 @@ class EstimateBatchAnswer(msgspec.Struct, frozen=True):
 
 
 class CostAnswer(msgspec.Struct, frozen=True):
-    """The cost of known usage: ``low``, ``expected`` and ``high`` are one number."""
+    """The cost of known usage: ``low``, ``expected`` and ``high`` are one number.
+
+    ``dialect`` is the form that the usage was read as, ``service_tier`` the tier that was priced (``other`` where it
+    has no public price).
+    """
 
     model: str
     provider: str
     rule: str
+    dialect: str
+    service_tier: str
     usage: Mapping[str, int | str]
     cost: WireCost
     price: WirePrice | None

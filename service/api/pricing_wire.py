@@ -12,7 +12,6 @@ from service.api.pricing_schemas import (
     EstimateAnswer,
     EstimateBatchAnswer,
     PriceListRow,
-    UsageIn,
     WireAffordable,
     WireComponent,
     WireCost,
@@ -180,14 +179,6 @@ def _wire_rate(key: str, rate: Rate) -> WireRate:
     unit = next((unit for unit in UNITS.values() if unit.price_key == key), None)
     tiers = [WireTier(tier.above_input, tier.inclusive, canonical(tier.rate)) for tier in rate.tiers]
     return WireRate(unit.name if unit else key, unit.per if unit else MTOK, canonical(rate.base), tiers)
-
-
-def usage_of(wire: UsageIn) -> Usage:
-    """The domain's usage. Raises ``InconsistentUsage``."""
-    values = {name: getattr(wire, name) for name in wire.__struct_fields__}
-    fees = {name: values.pop(name) for name in list(values) if name in UNITS}
-    used = {name: bounded(quantity, f"usage.{name}") for name, quantity in fees.items() if quantity is not None}
-    return Usage(**values, other=used)
 
 
 def bounded(amount: Decimal, path: str) -> Decimal:

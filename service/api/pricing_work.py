@@ -11,10 +11,10 @@ import msgspec
 from adapters.port import Stop
 from service.api.decoding import decode
 from service.api.errors import ApiError
+from service.api.known_cost import known_cost
 from service.api.pricing_schemas import (
     CompareAnswer,
     CompareRequest,
-    CostAnswer,
     Costed,
     CostedInput,
     CostRequest,
@@ -25,21 +25,16 @@ from service.api.pricing_wire import (
     bounded,
     distinct,
     moment,
-    usage_of,
     wire_batch,
-    wire_cost,
     wire_estimate,
-    wire_price,
     wire_price_row,
     wire_row,
-    wire_usage,
 )
 from service.api.request_work import model_of, record
 from service.api.services import Services
 from service.api.weighed import weighed_of
 from service.domain.catalog import Resolution
 from service.domain.compare import MOST_CHARACTERS, CompareRow, by_script, cheapest, compare_row, in_order, scripts_of
-from service.domain.costing import cost_of
 from service.domain.counting import Count, Scale
 from service.domain.estimate import CacheUse, CallPlan, estimate, summed
 from service.domain.framing import message_framing
@@ -75,23 +70,9 @@ def estimate_work(services: Services, body: bytes, stop: Stop | None) -> bytes:
 def cost_work(services: Services, body: bytes, _stop: Stop | None) -> bytes:
     """``POST /v1/cost``."""
     request = decode(body, CostRequest)
-    found = services.find(request.model, request.provider)
-    usage = usage_of(request.usage)
-    at = moment(request.at, services.now())
-    price = services.pricer.price(found, at, PriceContext(request.service_tier, request.region))
-    cost = cost_of(usage, price)
-    _record(services, found, [cost.usd])
-    return _encode(
-        CostAnswer(
-            model=found.model.id,
-            provider=found.provider,
-            rule=found.rule,
-            usage=wire_usage(usage),
-            cost=wire_cost(cost),
-            price=wire_price(price),
-            warnings=cost.notices,
-        )
-    )
+    known = known_cost(request, services.find, services.pricer, moment(request.at, services.now()))
+    _record(services, known.found, [known.cost.usd])
+    return _encode(known.answer())
 
 
 def compare_work(services: Services, body: bytes, stop: Stop | None) -> bytes:

@@ -16,6 +16,7 @@ from service.api.pricing_schemas import (
     EstimateBatchAnswer,
     EstimateRequest,
     PriceList,
+    UsageIn,
 )
 from service.api.routes.weighing import answer
 from service.api.services import Services
@@ -33,7 +34,12 @@ _COMPARE = Operation(
     example="compare",
 )
 _COST = Operation(
-    "The cost of known usage, product by product.", request=CostRequest, answers=(CostAnswer,), example="cost"
+    "The cost of a usage, ours or a vendor's, or of a vendor's whole response; product by product.",
+    request=CostRequest,
+    answers=(CostAnswer,),
+    example="cost",
+    more=("cost_response",),
+    others=(UsageIn,),
 )
 _PRICES = Operation(
     "The price list, of all models or of one (`provider`, `model`), with every row's dates.", answers=(PriceList,)

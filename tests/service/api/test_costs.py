@@ -253,7 +253,7 @@ def test_models_whose_vocabulary_is_not_installed_stay_in_marked(api):
         ("/v1/cost", {"model": "own", "usage": {"input_tokens": 10**13}}, 422, "invalid_request"),
         ("/v1/cost", {"model": "own", "usage": {"web_searches": "1e400"}}, 422, "invalid_request"),
         ("/v1/cost", {"model": "own", "usage": {"web_searches": -1}}, 422, "invalid_request"),
-        ("/v1/cost", {"model": "own", "usage": {"prompt_tokens": 5}}, 422, "invalid_request"),
+        ("/v1/cost", {"model": "own", "usage": {"prompt_tokens": 5}}, 422, "usage_missing"),
         ("/v1/cost", {"model": "gpt-99", "usage": {}}, 422, "unknown_model"),
         ("/v1/compare", {"text": "a", "models": [], "tokenizers": None}, 422, "invalid_request"),
         ("/v1/compare", {"text": "a", "models": ["own"], "tokenizers": ["o200k_base"]}, 422, "invalid_request"),

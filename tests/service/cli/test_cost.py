@@ -142,11 +142,93 @@ def test_json_is_what_the_http_route_answers(run: Run, answered: Callable[..., b
         (["-m", "large", "--usage", "absent"], "", "absent: No such file"),
         (["-m", "large", "--usage", "-"], "[", "standard input: "),
         (["-m", "large", "--usage", "-"], '{"input": 1}', "Unknown field. Allowed here: input_tokens"),
-        (["-m", "large", "--usage", "-"], '{"input_tokens": 1.5}', "(input_tokens)"),
+        (["-m", "large", "--usage", "-"], '{"input_tokens": 1.5}', "(usage.input_tokens)"),
         (["-m", "large", "--usage", "-"], '{"web_searches": "-1"}', "(usage.web_searches)"),
     ],
 )
 def test_what_cannot_be_priced_is_refused_without_a_number(
+    run: Run, arguments: list[str], text: str, message: str
+) -> None:
+    result = run("cost", *arguments, text=text)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr
+
+
+RESPONSE = {
+    "id": "c",
+    "object": "chat.completion",
+    "model": "acme/large",
+    "service_tier": "default",
+    "usage": {
+        "prompt_tokens": 1000,
+        "completion_tokens": 100,
+        "total_tokens": 1100,
+        "prompt_tokens_details": {"cached_tokens": 400},
+    },
+}
+CHUNK = {"id": "c", "object": "chat.completion.chunk", "model": "acme/large", "choices": [{"finish_reason": "stop"}]}
+LAST = {"id": "c", "object": "chat.completion.chunk", "choices": [], "usage": RESPONSE["usage"]}
+SENT = f": a comment\nevent: chunk\ndata: {json.dumps(CHUNK)}\n\ndata: {json.dumps(LAST)}\n\ndata: [DONE]\n\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps(RESPONSE),
+        json.dumps(RESPONSE, indent=2),
+        json.dumps([CHUNK, LAST]),
+        f"{json.dumps(CHUNK)}\n{json.dumps(LAST)}\n",
+        SENT,
+    ],
+    ids=["whole", "indented", "list", "lines", "server-sent events"],
+)
+def test_a_vendors_response_is_priced_however_it_was_kept(run: Run, tmp_path: Path, text: str) -> None:
+    (tmp_path / "response").write_text(text)
+    results = [
+        run("cost", "--response", "-", *AT, text=text),
+        run("cost", "--response", str(tmp_path / "response"), *AT),
+    ]
+    assert [fields(result)["cost"] for result in results] == ["0.0026"] * 2
+    assert fields(results[0])["model"] == "acme/large"
+
+
+def test_the_tier_that_served_goes_before_the_option_which_is_said(run: Run) -> None:
+    result = run(
+        "cost", "--response", "-", "--tier", "batch", *AT, text=json.dumps(RESPONSE | {"service_tier": "flex"})
+    )
+    assert (result.exit_code, fields(result)["cost"]) == (1, "unknown")
+    assert "served in another tier" in result.stderr
+
+
+def test_a_vendors_usage_is_read_as_it_stands(run: Run) -> None:
+    usage = json.dumps({"input_tokens": 600, "cache_read_input_tokens": 400, "output_tokens": 100})
+    assert fields(run("cost", "-m", "large", "--usage", "-", *AT, text=usage))["cost"] == "0.0026"
+
+
+def test_json_of_a_response_is_what_the_http_route_answers(run: Run, answered: Callable[..., bytes]) -> None:
+    body = {"response": RESPONSE, "at": AT[1]}
+    result = run("cost", "--response", "-", *AT, "--json", text=json.dumps(RESPONSE))
+    assert (
+        result.stdout.encode()
+        == answered(lambda services: cost_work(services, json.dumps(body).encode(), None)) + b"\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text", "message"),
+    [
+        (["--response", "-"], "nothing of the kind", "standard input: neither JSON nor a stream"),
+        (["--response", "-"], '{"a": ', "line 1, column"),
+        (["--response", "-"], "", "(response): There is no usage"),
+        (["--response", "-"], "[" * 100_000, "nested too deeply"),
+        (["--response", "-"], '"text"', "Give the events of a stream as objects"),
+        (["--response", "-", "--input", "3"], "{}", "not both"),
+        (["--response", "-", "-m", "large"], '{"usage": {"prompt_tokens": 3}}', "(response.usage.completion_tokens)"),
+        (["--usage", "-"], "{}", "--model NAME"),
+        (["-m", "large", "--usage", "-", "--dialect", "klingon"], "{}", "--dialect"),
+    ],
+)
+def test_a_response_that_cannot_be_read_says_what_is_wrong(
     run: Run, arguments: list[str], text: str, message: str
 ) -> None:
     result = run("cost", *arguments, text=text)
