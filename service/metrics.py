@@ -75,6 +75,15 @@ class Metrics:
             registry=self.registry,
         )
 
+        self._remote = counter("remote_counts", "Counts asked of vendors, by outcome.", "provider", "outcome")
+        self._remote_seconds = Histogram(
+            "weighbridge_remote_count_duration_seconds",
+            "Time that a vendor's count took, with every attempt.",
+            ["provider"],
+            buckets=_SECONDS,
+            registry=self.registry,
+        )
+
     def _prices(self) -> None:
         self.unknown_prices = Counter(
             "weighbridge_unknown_prices", "Costs asked for whose price is unknown.", registry=self.registry
@@ -119,6 +128,12 @@ class Metrics:
     def fallback(self, tokenizer: str, engine: str) -> None:
         """Record that ``engine`` took over a text, or a whole vocabulary."""
         self._fallbacks.labels(tokenizer, engine).inc()
+
+    def remote_counted(self, provider: str, outcome: str, seconds: float) -> None:
+        """Record a vendor's count: ``counted``, ``remembered``, or the word for why there was none."""
+        self._remote.labels(provider, outcome).inc()
+        if outcome != "remembered":
+            self._remote_seconds.labels(provider).observe(seconds)
 
     def loaded(self, tokenizer: str, family: str, engine: str) -> None:
         """Record a vocabulary that serves."""

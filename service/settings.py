@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import ipaddress
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 PREFIX = "WEIGHBRIDGE_"
 
@@ -38,6 +40,18 @@ class Settings:
     prices_url: str = ""
     prices_sha256: str = ""
     prices_interval_seconds: int = 86_400
+    remote: Literal["never", "when_inexact", "always"] = "never"
+    remote_timeout_seconds: float = 5.0
+    remote_concurrency: int = 8
+    anthropic_api_key: str = field(default="", repr=False)
+    anthropic_api_key_file: Path | None = None
+    anthropic_url: str = ""
+    gemini_api_key: str = field(default="", repr=False)
+    gemini_api_key_file: Path | None = None
+    gemini_url: str = ""
+    openai_api_key: str = field(default="", repr=False)
+    openai_api_key_file: Path | None = None
+    openai_url: str = ""
 
     @property
     def config_file(self) -> Path:
@@ -54,17 +68,17 @@ class Settings:
         """Read the settings. Raises ``InvalidSetting``."""
         env = os.environ if env is None else env
         values: dict[str, Any] = {"data_dir": default_data_dir(env), "workers": os.cpu_count() or 2}
-        for field in fields(cls):
-            variable = PREFIX + field.name.upper()
+        for item in fields(cls):
+            variable = PREFIX + item.name.upper()
             text = env.get(variable, "").strip()
             if text:
-                values[field.name] = _READERS[field.name](variable, text)
+                values[item.name] = _READERS[item.name](variable, text)
         return cls(**values)
 
 
 def unknown_variables(env: Mapping[str, str]) -> list[str]:
     """Messages about ``WEIGHBRIDGE_*`` variables that name no setting, each with the nearest one that does."""
-    known = [PREFIX + field.name.upper() for field in fields(Settings)]
+    known = [PREFIX + item.name.upper() for item in fields(Settings)]
     messages = []
     for variable in sorted(env):
         if variable.startswith(PREFIX) and variable not in known and not variable.startswith(PREFIX + "TEST_"):
@@ -122,6 +136,28 @@ def _text(_variable: str, text: str) -> str:
     return text
 
 
+def _url(variable: str, text: str) -> str:
+    """An address of https, or of http on this machine; a path on it is kept."""
+    try:
+        url = urlsplit(text)
+        host, _ = url.hostname or "", url.port
+    except ValueError:
+        url, host = urlsplit(""), ""
+    secure = url.scheme == "https" or (url.scheme == "http" and _is_loopback(host))
+    if not host or not secure or url.query or url.fragment or url.username is not None:
+        raise InvalidSetting(
+            f"{variable} must be an address such as https://proxy.example (http on this machine only)."
+        )
+    return text
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 def _names(_variable: str, text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
@@ -145,4 +181,16 @@ _READERS: Mapping[str, Callable[[str, str], Any]] = {
     "prices_url": _text,
     "prices_sha256": _text,
     "prices_interval_seconds": _number(int, 3600, 31_536_000),
+    "remote": _choice("never", "when_inexact", "always"),
+    "remote_timeout_seconds": _number(float, 0.01, 600),
+    "remote_concurrency": _number(int, 1, 1024),
+    "anthropic_api_key": _text,
+    "anthropic_api_key_file": _path,
+    "anthropic_url": _url,
+    "gemini_api_key": _text,
+    "gemini_api_key_file": _path,
+    "gemini_url": _url,
+    "openai_api_key": _text,
+    "openai_api_key_file": _path,
+    "openai_url": _url,
 }

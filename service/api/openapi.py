@@ -59,7 +59,7 @@ class Operation:
 
     def _responses(self, others: Mapping[int | str, dict[str, Any]]) -> dict[int | str, dict[str, Any]]:
         schemas = [_reference(kind) for kind in self.answers]
-        content: dict[str, Any] = {"schema": schemas[0] if len(schemas) == 1 else {"oneOf": schemas}} if schemas else {}
+        content: dict[str, Any] = {"schema": schemas[0] if len(schemas) == 1 else {"anyOf": schemas}} if schemas else {}
         if self.example:
             content["examples"] = self._examples()
         problem = {"application/problem+json": {"schema": _reference(Problem)}}

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from service.domain.counting import TokenizerInfo
+from service.domain.remote import RemoteMode
 
 Id = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 Name = Annotated[str, Meta(min_length=1, max_length=512)]
@@ -49,11 +50,16 @@ class Input(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 class CountRequest(Input, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What is counted, with exactly one of ``model`` and ``tokenizer``. ``provider`` says who sells the model."""
+    """What is counted, with exactly one of ``model`` and ``tokenizer``. ``provider`` says who sells the model.
+
+    ``remote`` says when the vendor's own endpoint is asked to count a whole request as well; where it is missing, as
+    the service is set (never, unless its operator chose otherwise).
+    """
 
     model: Name | None = None
     provider: Name | None = None
     tokenizer: Name | None = None
+    remote: RemoteMode | None = None
 
 
 class Sample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -17,6 +17,7 @@ from service.domain.errors import UnknownModel
 from service.domain.framing import MessageFraming
 from service.domain.ports import ChatRenderer
 from service.domain.pricing import Pricer
+from service.domain.remote import RemoteCounter
 from service.domain.rulebook import RuleBook
 from service.metrics import Metrics
 from service.settings import Settings
@@ -51,6 +52,7 @@ class Services:
     absent: Sequence[TokenizerSpec] = ()
     version: str = ""
     lifecycle: Lifecycle = field(default_factory=Lifecycle)
+    remote: RemoteCounter | None = None
 
     def scale(self, model: str | None, provider: str | None, tokenizer: str | None) -> Scale:
         """The scale a request asks for. Raises ``ApiError`` unless it names one of model and tokenizer."""
@@ -79,8 +81,11 @@ class Services:
             raise
 
 
-Work = Callable[[Services, bytes, Stop | None], bytes]
-"""A route's work: from the request's body to the answer's."""
+Later = Callable[[], Awaitable[bytes]]
+"""The rest of a route's work that waits for others and takes no time of its own: it gives the answer's body."""
+
+Work = Callable[[Services, bytes, Stop | None], bytes | Later]
+"""A route's work: from the request's body to the answer's, or to what is left to be waited for."""
 
 
 async def run(services: Services, work: Work, body: bytes, *, weight: int = 1) -> bytes:
@@ -89,5 +94,7 @@ async def run(services: Services, work: Work, body: bytes, *, weight: int = 1) -
     ``weight`` is how many times dearer a byte is than one that is only counted.
     """
     if len(body) * weight <= services.settings.inline_bytes:
-        return work(services, body, None)
-    return await services.pool.run(lambda stop: work(services, body, stop))
+        done = work(services, body, None)
+    else:
+        done = await services.pool.run(lambda stop: work(services, body, stop))
+    return done if isinstance(done, bytes) else await done()

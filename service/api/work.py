@@ -10,6 +10,7 @@ import msgspec
 from adapters.port import Piece, Sampler, Stop
 from service.api.decoding import decode
 from service.api.errors import ApiError
+from service.api.remote_work import refuse_remote
 from service.api.request_work import EXACTLY_ONE, count_whole, is_plain
 from service.api.schemas import (
     CountRequest,
@@ -20,18 +21,19 @@ from service.api.schemas import (
     TokenizeRequest,
     WirePiece,
 )
-from service.api.services import Services
+from service.api.services import Later, Services
 from service.domain.counting import Count, CountBatch, Scale, count_text, count_texts, require_exact, require_own
 
 _encode = msgspec.json.Encoder().encode
 _MAX_SAMPLED = 262_144
 
 
-def count(services: Services, body: bytes, stop: Stop | None) -> bytes:
+def count(services: Services, body: bytes, stop: Stop | None) -> bytes | Later:
     """``POST /v1/count``."""
     request = decode(body, CountRequest)
     if not is_plain(request):
         return count_whole(services, request, stop)
+    refuse_remote(request.remote)
     scale = services.scale(request.model, request.provider, request.tokenizer)
     if request.strict:
         require_exact(scale)

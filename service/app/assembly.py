@@ -32,6 +32,7 @@ from service.domain.literals import control_marks
 from service.domain.pricing import Pricer
 from service.metrics import Metrics
 from service.pricebook import PriceList, bundled_list, price_book, priced_catalog
+from service.providers import vendor_counter
 from service.rendering.library import read_library
 from service.rendering.pictures import HeaderSizer
 from service.rendering.templates import TemplateRenderer
@@ -68,6 +69,7 @@ class Assembly:
         self._library = read_library()
         self._loaded: dict[str, tuple[TokenizerSpec, Tokenizer]] = {}
         self._lock = threading.Lock()
+        self.remote = vendor_counter(settings, self.metrics.remote_counted)
         self._prices = self.bundled
         self._config = self._read_config()
         self.services = self._build(self._config, self._prices)
@@ -139,6 +141,7 @@ class Assembly:
             absent=[spec for spec in on_request if spec.name not in specs],
             version=__version__,
             lifecycle=self.lifecycle,
+            remote=self.remote,
         )
 
     def _load(self, specs: dict[str, TokenizerSpec]) -> dict[str, Tokenizer]:

@@ -51,11 +51,13 @@ class Server(uvicorn.Server):
             self._begin(refresh_prices(self._assembly, self._refresh))
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End what runs beside the requests, then drain."""
+        """End what runs beside the requests, then drain, then close the connections to vendors."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)  # none of them may keep the drain from happening
         await super().shutdown(sockets)
+        if self._assembly.remote is not None:
+            await self._assembly.remote.close()
 
     def _reload(self) -> None:
         self._begin(asyncio.to_thread(reload, self._assembly))

@@ -13,6 +13,7 @@ from service.api.openapi import Operation
 from service.api.schemas import CountRequest, DetokenizeAnswer, DetokenizeRequest, TokenizeAnswer, TokenizeRequest
 from service.api.services import Services, Work, run
 from service.domain.counting import Count, CountBatch
+from service.domain.remote import RemoteCount
 
 HOT: Mapping[str, Work] = {"/v1/count": work.count}
 """Routes that are answered in front of the framework."""
@@ -20,7 +21,7 @@ HOT: Mapping[str, Work] = {"/v1/count": work.count}
 _COUNT = Operation(
     "Count the tokens of a text, of several, or of a whole request.",
     request=CountRequest,
-    answers=(Count, CountBatch),
+    answers=(Count, RemoteCount, CountBatch),
     example="count",
     more=("count_chat",),
 )

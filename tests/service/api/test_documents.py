@@ -17,6 +17,7 @@ from service.api.openapi import complete, examples
 from service.api.routes.weighing import HOT
 from service.api.schemas import CountRequest
 from service.domain.counting import Count, CountBatch
+from service.domain.remote import RemoteCount
 from service.settings import PREFIX, Settings
 
 ROOT = Path(__file__).parents[3]
@@ -44,11 +45,11 @@ def test_a_hot_route_is_documented_with_the_structs_that_it_uses(document):
     operation = document["paths"]["/v1/count"]["post"]
     schema = operation["requestBody"]["content"]["application/json"]["schema"]
     assert schema == {"$ref": "#/components/schemas/CountRequest"}
-    expected = complete({}, [CountRequest, Count, CountBatch])["components"]["schemas"]
+    expected = complete({}, [CountRequest, Count, RemoteCount, CountBatch])["components"]["schemas"]
     for name, component in expected.items():
         assert document["components"]["schemas"][name] == json.loads(json.dumps(component))
-    answers = operation["responses"]["200"]["content"]["application/json"]["schema"]["oneOf"]
-    assert [a["$ref"].rsplit("/", 1)[1] for a in answers] == ["Count", "CountBatch"]
+    answers = operation["responses"]["200"]["content"]["application/json"]["schema"]["anyOf"]
+    assert [a["$ref"].rsplit("/", 1)[1] for a in answers] == ["Count", "RemoteCount", "CountBatch"]
 
 
 def test_static_routes_are_those_of_the_document(document):
@@ -98,7 +99,8 @@ def test_every_problem_code_has_a_title():
 
 
 def test_the_readme_lists_every_setting_with_its_default():
-    rows = dict(re.findall(rf"^\| `({PREFIX}\w+)` \| ([^|]*) \|", README, re.MULTILINE))
+    table = re.findall(rf"^\| (`{PREFIX}[^|]*) \| ([^|]*) \|", README, re.MULTILINE)
+    rows = {name: default for names, default in table for name in re.findall(r"`(\w+)`", names)}
     assert set(rows) == {PREFIX + name.upper() for name in Settings.__dataclass_fields__}
     for name, field in Settings.__dataclass_fields__.items():
         if isinstance(field.default, int | float) and name != "workers":

@@ -1,0 +1,42 @@
+"""Vendors' own counts on the routes: asked for once it was counted here, and never in the way of an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from service.api.errors import ApiError
+from service.api.services import Later, Services
+from service.domain.counting import Count
+from service.domain.remote import RemoteAsk, RemoteFailed, RemoteMode, by_vendor, wants_vendor, without_vendor
+
+
+def refuse_remote(mode: RemoteMode | None) -> None:
+    """Raise ``ApiError`` where a vendor is to count what is no whole request."""
+    if mode not in (None, "never"):
+        detail = "`remote` goes with one whole request: `messages`, `request`, or a `text` with `as: message`."
+        raise ApiError(422, "invalid_request", detail, path="remote")
+
+
+def counted_by_vendor(
+    services: Services, mode: RemoteMode | None, count: Count, ask: RemoteAsk, answer: Callable[[Count], bytes]
+) -> bytes | Later:
+    """``answer`` of ``count``, or what is left to wait for: the vendor's count, then ``answer`` of that.
+
+    Where the vendor does not answer, the count made here stands, with a warning.
+    """
+    remote = services.remote
+    if not wants_vendor(mode or services.settings.remote, count):
+        return answer(count)
+    if mode is None and (remote is None or not remote.serves(ask.provider)):
+        return answer(count)  # the service's own choice holds for the vendors that it can ask
+
+    async def later() -> bytes:
+        try:
+            if remote is None:
+                raise RemoteFailed("unconfigured")
+            counted = by_vendor(count, await remote.tokens(ask), ask)
+        except RemoteFailed as failure:
+            counted = without_vendor(count, failure)
+        return answer(counted)
+
+    return later
