@@ -10,11 +10,12 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from service.api.schemas import Input, Name
+from service.api.schemas import Input, Name, Remote
 from service.domain.compare import CompareItem, ScriptTokens
 from service.domain.counting import Breakdown, TokenizerInfo
 from service.domain.estimate import ContextFit
 from service.domain.notices import Notice
+from service.domain.remote import RemoteSource
 
 Tokens = Annotated[int, Meta(ge=0, le=10**12)]
 ServiceTier = Literal["standard", "batch", "flex", "priority", "fast"]
@@ -74,6 +75,7 @@ class EstimateRequest(CostedInput, frozen=True, forbid_unknown_fields=True, kw_o
     expected_output_tokens: Tokens | None = None
     cache: Cache = Cache()
     max_cost_usd: Dollars | None = None
+    remote: Remote | None = None
 
 
 class CompareRequest(CostedInput, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -200,7 +202,10 @@ class WireAffordable(msgspec.Struct, frozen=True):
 
 
 class EstimateAnswer(msgspec.Struct, frozen=True):
-    """A count, and what the call will cost. ``counted`` and ``accepted`` are an embedding model's, else ``null``."""
+    """A count, and what the call will cost. ``counted`` and ``accepted`` are an embedding model's, else ``null``.
+
+    ``remote`` is there only where the vendor itself counted.
+    """
 
     model: str | None
     provider: str | None
@@ -226,6 +231,7 @@ class EstimateAnswer(msgspec.Struct, frozen=True):
     counted: int | None
     accepted: int | None
     warnings: Sequence[Notice]
+    remote: RemoteSource | msgspec.UnsetType = msgspec.UNSET
 
 
 class EstimateBatchAnswer(msgspec.Struct, frozen=True):

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 
+import msgspec
+
 from service.api.errors import ApiError
 from service.api.pricing_schemas import (
     CompareRowAnswer,
@@ -28,6 +30,7 @@ from service.domain.money import canonical
 from service.domain.notices import Notice
 from service.domain.prices import Free as FreePrice
 from service.domain.prices import Price, PriceRow, Rate, Unknown
+from service.domain.remote import RemoteCount
 from service.domain.usage import MTOK, UNITS, Usage
 
 _MOST = 10**15
@@ -116,6 +119,7 @@ def wire_estimate(estimate: Estimate) -> EstimateAnswer:
         counted=estimate.counted,
         accepted=estimate.accepted,
         warnings=[*count.warnings, *estimate.notices],
+        remote=count.remote if isinstance(count, RemoteCount) else msgspec.UNSET,
     )
 
 

@@ -30,8 +30,9 @@ from service.api.pricing_wire import (
     wire_price_row,
     wire_row,
 )
+from service.api.remote_work import counted_by_vendor, refuse_remote
 from service.api.request_work import model_of, record
-from service.api.services import Services
+from service.api.services import Later, Services
 from service.api.weighed import weighed_of
 from service.domain.catalog import Resolution
 from service.domain.compare import MOST_CHARACTERS, CompareRow, by_script, cheapest, compare_row, in_order, scripts_of
@@ -47,7 +48,7 @@ _OF_A_MODEL = ("special_token_literal", "vocabulary_not_installed")  # what the 
 _NANO = Decimal(10**9)
 
 
-def estimate_work(services: Services, body: bytes, stop: Stop | None) -> bytes:
+def estimate_work(services: Services, body: bytes, stop: Stop | None) -> bytes | Later:
     """``POST /v1/estimate``."""
     given = decode(body, EstimateRequest)
     if given.max_cost_usd is not None:
@@ -59,12 +60,22 @@ def estimate_work(services: Services, body: bytes, stop: Stop | None) -> bytes:
     counts = weighed.counts(services, found, plan.at, stop)
     record(services, counts)
     framing = 0 if weighed.requests else message_framing(services.framings, found.model)
-    estimates = [
-        estimate(count, found.model, price, replace(plan, max_output_tokens=most), framing=framing)
-        for count, most in zip(counts, weighed.most_output(plan.max_output_tokens), strict=True)
-    ]
-    _record(services, found, [item.cost.expected for item in estimates])
-    return _encode(wire_estimate(estimates[0]) if weighed.single else wire_batch(estimates))
+    most = weighed.most_output(plan.max_output_tokens)
+
+    def answer(counts: Sequence[Count]) -> bytes:
+        estimates = [
+            estimate(count, found.model, price, replace(plan, max_output_tokens=limit), framing=framing)
+            for count, limit in zip(counts, most, strict=True)
+        ]
+        _record(services, found, [item.cost.expected for item in estimates])
+        return _encode(wire_estimate(estimates[0]) if weighed.single else wire_batch(estimates))
+
+    if weighed.single and weighed.requests:
+        return counted_by_vendor(
+            services, given, given.remote, found, weighed.requests[0], counts[0], lambda count: answer([count])
+        )
+    refuse_remote(given.remote)
+    return answer(counts)
 
 
 def cost_work(services: Services, body: bytes, _stop: Stop | None) -> bytes:

@@ -19,7 +19,6 @@ from service.api.schemas import CountRequest, Input
 from service.api.services import Later, Services
 from service.domain.catalog import Accuracy, Resolution
 from service.domain.counting import Count, CountBatch, require_exact_count
-from service.domain.remote import RemoteAsk
 from service.domain.request import Message, Request, user_message
 from service.domain.requests import count_request
 from service.domain.rules import Asked
@@ -55,26 +54,14 @@ def count_whole(services: Services, given: CountRequest, stop: Stop | None) -> b
     found = services.resolve(model_of(given.model, requests), given.provider)
     counts = [count_one(services, found, request, services.now(), stop) for request in requests]
 
-    def answer(counts: Sequence[Count]) -> bytes:
-        if given.strict:
-            for count in counts:
-                require_exact_count(count)
-        record(services, counts)
-        return _encode(counts[0] if single else batch(counts))
-
-    if not single:
-        refuse_remote(given.remote)
-        return answer(counts)
-    ask = RemoteAsk(found.provider, found.requested, requests[0], sent_of(given))
-    return counted_by_vendor(services, given.remote, counts[0], ask, lambda count: answer([count]))
-
-
-def sent_of(given: Input) -> dict[str, Any] | None:
-    """The body of a call as its sender wrote it; of a chat, the fields that its wire form may share with it."""
-    if given.request is not None or given.messages is None:
-        return given.request
-    fields = {name: getattr(given, name) for name in ("messages", "tools", "tool_choice", "system")}
-    return {name: value for name, value in fields.items() if value is not None}
+    if given.strict:
+        for count in counts:
+            require_exact_count(count)
+    record(services, counts)
+    if single:
+        return counted_by_vendor(services, given, given.remote, found, requests[0], counts[0], _encode)
+    refuse_remote(given.remote)
+    return _encode(batch(counts))
 
 
 def count_one(services: Services, found: Resolution, request: Request, at: datetime, stop: Stop | None) -> Count:

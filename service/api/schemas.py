@@ -13,6 +13,13 @@ from service.domain.remote import RemoteMode
 
 Id = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 Name = Annotated[str, Meta(min_length=1, max_length=512)]
+Remote = Annotated[
+    RemoteMode,
+    Meta(
+        description="When the vendor's own endpoint is asked to count a whole request as well; where missing, as the "
+        "service is set: never, unless its operator chose otherwise."
+    ),
+]
 
 
 Dialect = Literal["openai_chat", "openai_responses", "anthropic", "gemini", "bedrock", "vllm", "litellm"]
@@ -50,16 +57,12 @@ class Input(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 class CountRequest(Input, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What is counted, with exactly one of ``model`` and ``tokenizer``. ``provider`` says who sells the model.
-
-    ``remote`` says when the vendor's own endpoint is asked to count a whole request as well; where it is missing, as
-    the service is set (never, unless its operator chose otherwise).
-    """
+    """What is counted, with exactly one of ``model`` and ``tokenizer``. ``provider`` says who sells the model."""
 
     model: Name | None = None
     provider: Name | None = None
     tokenizer: Name | None = None
-    remote: RemoteMode | None = None
+    remote: Remote | None = None
 
 
 class Sample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
+import jsonschema
 import pytest
 
 from service.api.services import Services
@@ -179,3 +180,46 @@ def test_a_large_body_is_counted_in_the_pool_and_then_by_the_vendor(start):
     answer = api.count(model=CLAUDE, messages=[{"role": "user", "content": text}], remote="always")
     assert answer["tokens"] == 90_000
     assert server.seen[0].body["messages"][0]["content"] == text
+
+
+def test_an_estimate_is_of_the_vendors_count(start):
+    api, server = start(counted(17))
+    body = {"model": CLAUDE, "messages": HELLO, "max_output_tokens": 0, "at": "2026-11-29T12:00:00Z"}
+    local = api.post("/v1/estimate", body).json()
+    answer = api.post("/v1/estimate", body | {"remote": "when_inexact"}).json()
+    assert (answer["tokens"], answer["input_tokens"], answer["accuracy"]) == (17, 17, "close")
+    assert answer["remote"] == {"provider": "anthropic", "remembered": False, "local_tokens": local["tokens"]}
+    assert [(part["unit"], part["tokens"]) for part in answer["cost"]["components"]] == [("input", 17)]
+    assert answer["cost"]["low"] == answer["cost"]["expected"] == answer["cost"]["high"] == "0.000051"
+    assert "remote" not in local
+    assert len(server.seen) == 1
+
+
+def test_an_estimate_stands_without_the_vendor(start):
+    api, _ = start(Answer(b"", 500))
+    body = {"model": CLAUDE, "messages": HELLO, "at": "2026-11-29T12:00:00Z"}
+    local = api.post("/v1/estimate", body).json()
+    failed = api.post("/v1/estimate", body | {"remote": "always"}).json()
+    codes, more = ([w["code"] for w in answer.pop("warnings")] for answer in (local, failed))
+    assert sorted(more) == sorted([*codes, "remote_failed"])
+    assert failed == local
+    refused = api.post("/v1/estimate", {"model": CLAUDE, "text": "bare", "remote": "always"})
+    assert (refused.status_code, refused.json()["path"]) == (422, "remote")
+
+
+def test_answers_with_the_vendors_count_fit_the_document(start):
+    api, _ = start(counted(17))
+    document = api.get("/openapi.json").json()
+    for path in ("/v1/count", "/v1/estimate"):
+        answer = api.post(path, {"model": CLAUDE, "messages": HELLO, "remote": "always"}).json()
+        schema = document["paths"][path]["post"]["responses"]["200"]["content"]["application/json"]["schema"]
+        jsonschema.validate(answer, schema | {"components": document["components"]})
+        assert "remote" in answer
+
+
+def test_what_must_be_exact_is_refused_before_the_vendor_is_asked(start):
+    api, server = start(counted(17))
+    for path in ("/v1/count", "/v1/estimate"):
+        answer = api.post(path, {"model": CLAUDE, "messages": HELLO, "remote": "always", "strict": True})
+        assert (answer.status_code, answer.json()["code"]) == (422, "inexact")
+    assert server.seen == []
