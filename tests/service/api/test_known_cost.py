@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -23,6 +24,9 @@ PRICES = {  # model: rates by unit; one row each, but for `tiered`
     "r02": "input 1.25 output 10",
     "sound": "input 1 output 2",
     "heard": "input 1 input_audio 3 output 2",
+    "ticks": "input 1.25 cache_read 0.2 output 2.5 social_searches_kcount 5",
+    "fast-ticks": "input 0.2 cache_read 0.05 output 0.5",
+    "routed": "input 5 output 25",
     "searched": "input 1 output 2 web_searches_kcount 10",
 }
 TIERS = """
@@ -191,6 +195,48 @@ CASES = [
 def test_a_vendors_usage_costs_what_the_published_case_says(cases, name, usage, usd):
     answer = _ask(cases, model=f"case-{name}", usage=usage)
     assert (answer["cost"]["low"], answer["cost"]["expected"], answer["cost"]["high"]) == (usd, usd, usd)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "cached", "output", "reasoning", "searches", "ticks"),
+    [
+        (8237, 3072, 2023, 0, 4, 321_281_500),
+        (35_139, 16_320, 2922, 0, 11, 890_927_500),
+        (21_996, 11_904, 2387, 0, 10, 709_633_000),
+        (10_992, 3072, 2394, 0, 4, 364_994_000),
+        (35_683, 832, 1176, 731, 0, 466_701_500),
+    ],
+)
+def test_the_sum_is_the_one_that_xai_itself_put_into_its_answers(
+    cases, tokens, cached, output, reasoning, searches, ticks
+):
+    """Recorded answers with their ``cost_in_usd_ticks``, ten billion to the dollar."""
+    usage = {
+        "input_tokens": tokens,
+        "input_tokens_details": {"cached_tokens": cached},
+        "output_tokens": output,
+        "output_tokens_details": {"reasoning_tokens": reasoning},
+        "total_tokens": tokens + output,
+        "num_server_side_tools_used": searches,
+        "cost_in_usd_ticks": ticks,
+        "server_side_tool_usage_details": {"web_search_calls": 0, "x_search_calls": searches},
+    }
+    assert Decimal(_ask(cases, model="case-ticks", usage=usage)["cost"]["expected"]) == Decimal(ticks).scaleb(-10)
+
+
+def test_the_sums_that_vendors_state_in_openais_form(cases):
+    details = {"text_tokens": 199, "audio_tokens": 0, "image_tokens": 0, "cached_tokens": 163}
+    usage = {
+        "prompt_tokens": 199,
+        "completion_tokens": 1,
+        "total_tokens": 200,
+        "prompt_tokens_details": details,
+        "num_sources_used": 0,
+        "cost_in_usd_ticks": 158_500,
+    }
+    assert _ask(cases, model="case-fast-ticks", usage=usage)["cost"]["expected"] == "0.00001585"
+    usage = {"prompt_tokens": 95, "completion_tokens": 790, "total_tokens": 885, "cost": 0.020225, "is_byok": False}
+    assert _ask(cases, model="case-routed", usage=usage)["cost"]["expected"] == "0.020225"
 
 
 def test_pictures_are_text_to_gemini_and_sound_without_a_rate_is_unknown(cases):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
+import httpx
 import jsonschema
 import pytest
 
@@ -223,3 +224,17 @@ def test_what_must_be_exact_is_refused_before_the_vendor_is_asked(start):
         answer = api.post(path, {"model": CLAUDE, "messages": HELLO, "remote": "always", "strict": True})
         assert (answer.status_code, answer.json()["code"]) == (422, "inexact")
     assert server.seen == []
+
+
+def test_a_served_process_asks_logs_nothing_of_it_and_ends_cleanly(serve):
+    words = "a sentence that nobody may keep"
+    with VendorServer(counted(21)) as vendor:
+        service = serve(anthropic_api_key="sk-secret", anthropic_url=vendor.url, log="json", vocabularies="")
+        body = {"model": CLAUDE, "messages": [{"role": "user", "content": words}], "remote": "always"}
+        answer = httpx.post(f"{service.url}/v1/count", json=body).json()
+        assert service.stop() == 0
+    assert (answer["tokens"], answer["remote"]["provider"]) == (21, "anthropic")
+    log = service.log.read_text()
+    assert "/v1/count" in log
+    assert words not in log
+    assert "sk-secret" not in log

@@ -124,14 +124,22 @@ def _require_total(block: Block, prompt: int, output: int, outside: int) -> None
 
 def _fees(block: Block) -> dict[str, Decimal]:
     calls = block.block("server_side_tool_usage_details")
-    tools = block.block("server_tool_use")
-    tools.ignore("web_fetch_requests")
     return {
         "web_searches": Decimal(
-            block.part("num_search_queries") + calls.part("web_search_calls") + tools.part("web_search_requests")
+            block.part("num_search_queries") + calls.part("web_search_calls") + _proxied_searches(block)
         ),
         "social_searches": Decimal(calls.part("x_search_calls")),
         "storage_searches": Decimal(calls.part("file_search_calls") + calls.part("document_search_calls")),
         "code_executions": Decimal(calls.part("code_interpreter_calls")),
         "input_audio_seconds": block.quantity("prompt_audio_seconds"),
     }
+
+
+def _proxied_searches(block: Block) -> int:
+    """LiteLLM's count of searches, which it keeps in two places."""
+    details, tools = _prompt_details(block), block.block("server_tool_use")
+    tools.ignore("web_fetch_requests")
+    inside, beside = details.stated("web_search_requests") or 0, tools.part("web_search_requests")
+    if inside and beside and inside != beside:
+        details.refuse("web_search_requests", "web_search_requests differs from that of server_tool_use")
+    return max(inside, beside)

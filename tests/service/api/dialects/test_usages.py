@@ -283,7 +283,9 @@ USAGES = [
             "total_tokens": 136,
             "cache_read_input_tokens": 100,
             "cache_creation_input_tokens": 20,
+            "server_tool_use": {"web_search_requests": 2, "web_fetch_requests": 5},
             "prompt_tokens_details": {
+                "web_search_requests": 2,
                 "cached_tokens": 100,
                 "cache_creation_tokens": 20,
                 "cache_creation_token_details": {"ephemeral_5m_input_tokens": 15, "ephemeral_1h_input_tokens": 5},
@@ -295,6 +297,7 @@ USAGES = [
             "cache_read_tokens": 100,
             "cache_write_tokens": 20,
             "cache_write_1h_tokens": 5,
+            "web_searches": "2",
         },
     ),
     (  # reasoning beside the completion, as the total shows
