@@ -27,7 +27,7 @@ _TOLD = (
     "candidates",
 )
 _USAGES = ("usage", "usageMetadata", "usage_metadata")
-_ENDS = frozenset({"message_delta", "message-end", "response.completed", "response.incomplete", "response.failed"})
+_ENDS = ("message_delta", "message-end", "response.completed", "response.incomplete", "response.failed")
 
 
 @dataclass(frozen=True, slots=True)
