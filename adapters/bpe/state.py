@@ -1,4 +1,4 @@
-"""A stopped training as a file: a line of JSON, then the words and the merges so far, as the machine holds them."""
+"""A stopped training as a file: a line of JSON, then words and merges as the machine holds them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import sys
 from array import array
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from adapters.bpe.merging import Check, Row
 from adapters.bpe.training import Plan, Ties, Training, TrainingError
@@ -20,40 +21,49 @@ _FORMAT = "weighbridge-training"
 _VERSION = 1
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A training whose corpus is not read to its end.
+
+    ``inputs`` are paths with the sizes in bytes that they had. All before number ``at`` are counted in ``words``, and
+    so are the first ``offset`` bytes of that one. The plan of a word-level vocabulary has no alphabet yet.
+    """
+
+    plan: Plan
+    words: Words
+    inputs: tuple[tuple[str, int], ...]
+    at: int
+    offset: int
+
+
 def dump_training(training: Training) -> bytes:
-    """The file from which ``load_training`` makes the same training again."""
-    plan, words = training.plan, training.words
+    """The file from which ``load_state`` makes the same training again."""
+    words = training.words
     merges = array("Q", chain.from_iterable(training.rows)).tobytes()
-    parts = (words.symbols, words.lengths, words.weights, merges)
-    head: dict[str, object] = {
-        "format": _FORMAT,
-        "version": _VERSION,
-        "byteorder": sys.byteorder,
-        "alphabet": [b64encode(token).decode() for token in plan.alphabet],
-        "merges": plan.merges,
-        "pattern": plan.pattern,
-        "special": list(plan.special),
-        "ties": plan.ties,
-        "end_of_word": plan.end_of_word,
-        "width": words.width,
-        "sizes": [len(part) for part in parts],
-    }
-    body = b"".join(parts)
-    line = json.dumps({**head, "checksum": _checksum(head, body)})
-    return line.encode() + b"\n" + body
+    return _dump(training.plan, {"width": words.width}, (words.symbols, words.lengths, words.weights, merges))
 
 
-def load_training(data: bytes, *, native: bool = True, check: Check | None = None) -> Training:
-    """The training that ``dump_training`` wrote, with its merges made again. Raises ``TrainingError``."""
+def dump_reading(reading: Reading) -> bytes:
+    """The file from which ``load_state`` makes the same reading again."""
+    words = reading.words
+    where = {"width": words.width, "inputs": reading.inputs, "at": reading.at, "offset": reading.offset}
+    return _dump(reading.plan, where, (words.symbols, words.lengths, words.weights, b""))
+
+
+def load_state(data: bytes, *, native: bool = True, check: Check | None = None) -> Training | Reading:
+    """What was written: a reading, or a training with its merges made again. Raises ``TrainingError``."""
     line, _, body = data.partition(b"\n")
     try:
-        head = json.loads(line)
+        head: dict[str, Any] = json.loads(line)
         checksum = head.pop("checksum")
         if head["format"] != _FORMAT or head["version"] != _VERSION or head["byteorder"] != sys.byteorder:
             _refuse("it is not of this version and this machine's byte order")
         if checksum != _checksum(head, body):
             _refuse("its content is not what its checksum says")
-        plan, words, rows = _plan(head), *_parts(head, body)
+        plan, (words, rows) = _plan(head), _parts(head, body)
+        if "inputs" in head:
+            inputs = tuple((str(path), int(size)) for path, size in head["inputs"])
+            return Reading(plan, words, inputs, int(head["at"]), int(head["offset"]))
         training = Training(plan, words, native=native, check=check)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, Base64Error):
         _refuse("it cannot be read")
@@ -61,27 +71,40 @@ def load_training(data: bytes, *, native: bool = True, check: Check | None = Non
     return training
 
 
-def _plan(head: Mapping[str, object]) -> Plan:
+def _dump(plan: Plan, more: Mapping[str, object], parts: Sequence[bytes]) -> bytes:
+    head: dict[str, object] = {
+        "format": _FORMAT,
+        "version": _VERSION,
+        "byteorder": sys.byteorder,
+        "alphabet": [b64encode(token).decode() for token in plan.alphabet],
+        "merges": plan.merges,
+        "pattern": plan.pattern,
+        "special": plan.special,
+        "ties": plan.ties,
+        "end_of_word": plan.end_of_word,
+        "sizes": [len(part) for part in parts],
+        **more,
+    }
+    body = b"".join(parts)
+    line = json.dumps({**head, "checksum": _checksum(head, body)})
+    return line.encode() + b"\n" + body
+
+
+def _plan(head: Mapping[str, Any]) -> Plan:
     """What was to be trained. The checksum vouches for the types."""
-    content: dict[str, object] = dict(head)
-    alphabet: object = content["alphabet"]
-    special: object = content["special"]
-    merges: object = content["merges"]
-    if not (isinstance(alphabet, list) and isinstance(special, list) and isinstance(merges, int)):
-        _refuse("a part is missing")
     return Plan(
-        alphabet=tuple(b64decode(token, validate=True) for token in alphabet),
-        merges=merges,
-        pattern=str(content["pattern"]),
-        special=tuple(map(str, special)),
-        ties=Ties(str(content["ties"])),
-        end_of_word=str(content["end_of_word"]),
+        alphabet=tuple(b64decode(token, validate=True) for token in head["alphabet"]),
+        merges=int(head["merges"]),
+        pattern=str(head["pattern"]),
+        special=tuple(map(str, head["special"])),
+        ties=Ties(head["ties"]),
+        end_of_word=str(head["end_of_word"]),
     )
 
 
-def _parts(head: Mapping[str, object], body: bytes) -> tuple[Words, list[Row]]:
-    sizes, width = head["sizes"], head["width"]
-    if not (isinstance(sizes, list) and len(sizes) == 4 and sum(sizes) == len(body) and isinstance(width, int)):
+def _parts(head: Mapping[str, Any], body: bytes) -> tuple[Words, list[Row]]:
+    sizes: list[int] = head["sizes"]
+    if len(sizes) != 4 or sum(sizes) != len(body):
         _refuse("a part is missing")
     cut: list[bytes] = []
     for size in sizes:
@@ -89,7 +112,7 @@ def _parts(head: Mapping[str, object], body: bytes) -> tuple[Words, list[Row]]:
         cut.append(body[start : start + size])
     symbols, lengths, weights, merges = cut
     numbers = iter(memoryview(merges).cast("Q").tolist())
-    return Words(symbols, width, lengths, weights), list(zip(numbers, numbers, numbers, strict=True))
+    return Words(symbols, head["width"], lengths, weights), list(zip(numbers, numbers, numbers, strict=True))
 
 
 def _checksum(head: Mapping[str, object], body: bytes) -> str:

@@ -12,6 +12,7 @@ since a merge across an end would leave another token; so all places that spell 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from adapters.bpe.merging import Check
 from adapters.bpe.trained import TrainedVocabulary
@@ -20,7 +21,10 @@ from adapters.bpe.words import count_pieces, words_of_ids
 from adapters.manifest import read_manifest
 from adapters.port import well_formed
 
-__all__ = ["END_OF_WORD", "Ties", "Training", "TrainingError", "begin", "begin_words", "train", "train_words"]
+__all__ = [
+    "END_OF_WORD", "Ties", "Training", "TrainingError", "begin", "begin_words", "plan_bytes", "plan_words", "train",
+    "train_words",
+]  # fmt: skip
 
 _BYTES = tuple(bytes([byte]) for byte in range(256))
 END_OF_WORD = "</w>"
@@ -62,6 +66,13 @@ def begin(
     check: Check | None = None,
 ) -> Training:
     """The training that ``train`` runs, with the corpus read and no merge made."""
+    plan = plan_bytes(size=size, pattern=pattern, special=special, ties=ties)
+    words = count_pieces(corpus, plan.pattern, native=native, check=check)
+    return Training(plan, words, native=native, check=check)
+
+
+def plan_bytes(*, size: int, pattern: str, special: Sequence[str] = (), ties: str = Ties.LOWEST) -> Plan:
+    """The plan of a byte-level vocabulary. Raises ``TrainingError``."""
     rule = _ties(ties)
     least = len(_BYTES) + len(special)
     if size < least:
@@ -69,8 +80,7 @@ def begin(
     if len(set(special)) < len(special) or not all(special) or any(text != well_formed(text) for text in special):
         raise TrainingError("A special token is empty, given twice, or not valid Unicode.")
     regex = read_manifest().patterns.get(pattern, pattern)
-    words = count_pieces(corpus, regex, native=native, check=check)
-    return Training(Plan(_BYTES, size - least, regex, tuple(special), rule), words, native=native, check=check)
+    return Plan(_BYTES, size - least, regex, tuple(special), rule)
 
 
 def train_words(
@@ -105,7 +115,7 @@ def begin_words(
     check: Check | None = None,
 ) -> Training:
     """The training that ``train_words`` runs, with no merge made."""
-    rule = _ties(ties)
+    plan = plan_words(merges=merges, ties=ties)
     if any(count < 1 or not word or END_OF_WORD in word or word != well_formed(word) for word, count in counts.items()):
         raise TrainingError(f"A word is empty, holds {END_OF_WORD!r}, is not valid Unicode, or occurs less than once.")
     alphabet = (*sorted({character for word in counts for character in word}), END_OF_WORD)
@@ -115,8 +125,13 @@ def begin_words(
         words = words_of_ids(spelled, counts.values())
     except OverflowError:
         raise TrainingError("A word occurs too often. Divide all counts.") from None
-    plan = Plan(tuple(symbol.encode() for symbol in alphabet), merges, "", (), rule, END_OF_WORD)
+    plan = replace(plan, alphabet=tuple(symbol.encode() for symbol in alphabet))
     return Training(plan, words, native=native, check=check)
+
+
+def plan_words(*, merges: int, ties: str = Ties.FIRST_SEEN) -> Plan:
+    """The plan of a word-level vocabulary, whose alphabet the corpus has to give. Raises ``TrainingError``."""
+    return Plan((), merges, "", (), _ties(ties), END_OF_WORD)
 
 
 def _ties(name: str) -> Ties:

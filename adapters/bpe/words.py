@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import TYPE_CHECKING, Protocol
 
 from adapters.bpe.merging import Check
 from adapters.bpe.patterns import Splitter
 from adapters.native import AVAILABLE, FAMILIES
 from adapters.port import well_formed
+
+if TYPE_CHECKING:
+    from adapters.native._core import WordCounts
 
 _BATCH = 4096  # pieces counted at once
 
@@ -64,30 +68,77 @@ def words_of_ids(words: Sequence[Sequence[int]], weights: Iterable[int]) -> Word
     return Words(symbols.tobytes(), 4, array("I", map(len, words)).tobytes(), array("Q", weights).tobytes())
 
 
-def count_pieces(corpus: Iterable[str], pattern: str, *, native: bool, check: Check | None = None) -> Words:
-    """The pieces that the split pattern ``pattern`` cuts the texts of ``corpus`` into.
+class PieceCounter(Protocol):
+    """How often each distinct piece of the texts occurs."""
 
-    The extension cuts by the patterns that it knows, plain Python by all others. ``check`` is asked now and then, and
-    raises to end the work. Raises ``UnsupportedPattern``.
+    def add(self, text: str, check: Check | None = None) -> None:
+        """Count the pieces of a text. ``check`` is asked now and then, and raises to end the work, half done."""
+        ...
+
+    def add_words(self, words: Words) -> None:
+        """Add what another counter found, as if its texts had come here."""
+        ...
+
+    def words(self) -> Words:
+        """The pieces so far."""
+        ...
+
+
+def piece_counter(pattern: str, *, native: bool) -> PieceCounter:
+    """Counts the pieces that the split pattern ``pattern`` cuts texts into.
+
+    The extension cuts by the patterns that it knows, plain Python by all others. Raises ``UnsupportedPattern``.
     """
     if native and AVAILABLE and pattern in FAMILIES:
-        return _count_native(corpus, pattern, check)
+        from adapters.native.training import word_counts  # noqa: PLC0415 - only where the extension was built
+
+        return _NativeCounter(word_counts(pattern))
     splitter = Splitter(pattern)
-    counts: Counter[str] = Counter()
-    for text in corpus:
-        for pieces in splitter.batches(well_formed(text), _BATCH):
-            counts.update(pieces)
+    return _PlainCounter(lambda text: splitter.batches(text, _BATCH))
+
+
+def word_counter() -> PieceCounter:
+    """Counts words between white space."""
+    return _PlainCounter(lambda text: [text.split()])
+
+
+class _PlainCounter:
+    def __init__(self, split: Callable[[str], Iterable[list[str]]]) -> None:
+        self._split = split
+        self._counts: Counter[str] = Counter()
+
+    def add(self, text: str, check: Check | None = None) -> None:
+        for pieces in self._split(well_formed(text)):
+            self._counts.update(pieces)
             if check is not None:
                 check()
-    counts.pop("", None)  # a pattern may match nothing at a place
-    return words_of_pieces({piece.encode(): count for piece, count in counts.items()})
+
+    def add_words(self, words: Words) -> None:
+        self._counts.update({bytes(word).decode(): weight for word, weight in words})
+
+    def words(self) -> Words:
+        # A pattern may match nothing at a place.
+        return words_of_pieces({piece.encode(): count for piece, count in self._counts.items() if piece})
 
 
-def _count_native(corpus: Iterable[str], pattern: str, check: Check | None) -> Words:
-    from adapters.native.training import word_counts  # noqa: PLC0415 - only where the extension was built
+class _NativeCounter:
+    def __init__(self, counts: WordCounts) -> None:
+        self._counts = counts
 
-    counts = word_counts(pattern)
+    def add(self, text: str, check: Check | None = None) -> None:
+        self._counts.add(well_formed(text), check)
+
+    def add_words(self, words: Words) -> None:
+        self._counts.add_words(words.symbols, words.lengths, words.weights)
+
+    def words(self) -> Words:
+        symbols, lengths, weights = self._counts.words()
+        return Words(symbols, 1, lengths, weights)
+
+
+def count_pieces(corpus: Iterable[str], pattern: str, *, native: bool, check: Check | None = None) -> Words:
+    """The pieces of the texts of ``corpus``; see ``piece_counter``."""
+    counter = piece_counter(pattern, native=native)
     for text in corpus:
-        counts.add(well_formed(text), check)
-    symbols, lengths, weights = counts.words()
-    return Words(symbols, 1, lengths, weights)
+        counter.add(text, check)
+    return counter.words()

@@ -26,6 +26,8 @@ class WordCounts:
 
     def __new__(cls, family: str, classes: bytes, /) -> WordCounts: ...
     def add(self, text: str, check: Callable[[], object] | None = None, /) -> None: ...
+    def add_words(self, symbols: bytes, lengths: bytes, weights: bytes, /) -> None:
+        """Add pieces that were counted before, given as ``words`` gives them."""
     def words(self) -> tuple[bytes, bytes, bytes]:
         """The pieces in the order first seen, one after another; their sizes (uint32) and their counts (uint64)."""
 

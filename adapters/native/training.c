@@ -61,6 +61,33 @@ static void release(PyObject *self)
     Py_DECREF(type);
 }
 
+#define UNSOUND "the words are too many, or are not what their sizes and their alphabet say"
+
+/* Whether the words are what their sizes say, and made of the alphabet's symbols alone. */
+static bool is_sound(const WordRow *words, uint32_t alphabet)
+{
+    uint64_t symbols = 0, weights = 0;
+    for (size_t i = 0; i < words->count; i++) {
+        symbols += words->lengths[i];
+        if (!words->weights[i] || words->weights[i] > INT64_MAX - weights)
+            return false;
+        weights += words->weights[i];
+    }
+    if (symbols != words->symbol_count || symbols + words->count + 1 > MOST_SLOTS || alphabet >= MOST_SYMBOLS)
+        return false;
+    if (symbols && weights > INT64_MAX / symbols) /* so that no pair's count can overflow */
+        return false;
+    if (words->width == 1)
+        return alphabet >= 256;
+    for (size_t i = 0; i < words->symbol_count; i++) {
+        uint32_t symbol;
+        memcpy(&symbol, words->symbols + i * 4, 4);
+        if (symbol >= alphabet)
+            return false;
+    }
+    return true;
+}
+
 /* WordCounts */
 
 typedef struct {
@@ -123,6 +150,29 @@ static PyObject *word_counts_add(WordCountsObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
+static PyObject *word_counts_add_words(WordCountsObject *self, PyObject *args)
+{
+    const char *bytes, *sizes, *counts;
+    Py_ssize_t bytes_size, sizes_size, counts_size;
+    if (!PyArg_ParseTuple(args, "y#y#y#:add_words", &bytes, &bytes_size, &sizes, &sizes_size, &counts, &counts_size))
+        return NULL;
+    const size_t count = (size_t)sizes_size / sizeof(uint32_t);
+    const WordRow words = {(const uint8_t *)bytes, 1, (const uint32_t *)(const void *)sizes,
+                           (const uint64_t *)(const void *)counts, count, (size_t)bytes_size};
+    if ((size_t)sizes_size != count * sizeof(uint32_t) || (size_t)counts_size != count * sizeof(uint64_t) ||
+        !is_sound(&words, 256)) {
+        PyErr_SetString(PyExc_ValueError, UNSOUND);
+        return NULL;
+    }
+    if (occupy(&self->busy))
+        return NULL;
+    enum Outcome outcome = words_add(&self->table, words.symbols, words.lengths, words.weights, count);
+    self->busy = false;
+    if (finished(outcome))
+        return NULL;
+    Py_RETURN_NONE;
+}
+
 static PyObject *word_counts_words(WordCountsObject *self, PyObject *unused)
 {
     (void)unused;
@@ -148,6 +198,8 @@ static PyObject *word_counts_words(WordCountsObject *self, PyObject *unused)
 
 static PyMethodDef word_counts_methods[] = {
     {"add", (PyCFunction)(void (*)(void))word_counts_add, METH_VARARGS, "add(text, check=None) -> None"},
+    {"add_words", (PyCFunction)(void (*)(void))word_counts_add_words, METH_VARARGS,
+     "add_words(symbols, lengths, weights) -> None"},
     {"words", (PyCFunction)(void (*)(void))word_counts_words, METH_NOARGS, "words() -> tuple[bytes, bytes, bytes]"},
     {NULL, NULL, 0, NULL},
 };
@@ -173,31 +225,6 @@ typedef struct {
     bool busy, broken; /* broken: memory ran out within a merge */
 } MergesObject;
 
-/* Whether the words are what their sizes say, and made of the alphabet's symbols alone. */
-static bool is_sound(const WordRow *words, uint32_t alphabet)
-{
-    uint64_t symbols = 0, weights = 0;
-    for (size_t i = 0; i < words->count; i++) {
-        symbols += words->lengths[i];
-        if (!words->weights[i] || words->weights[i] > INT64_MAX - weights)
-            return false;
-        weights += words->weights[i];
-    }
-    if (symbols != words->symbol_count || symbols + words->count + 1 > MOST_SLOTS || alphabet >= MOST_SYMBOLS)
-        return false;
-    if (symbols && weights > INT64_MAX / symbols) /* so that no pair's count can overflow */
-        return false;
-    if (words->width == 1)
-        return alphabet >= 256;
-    for (size_t i = 0; i < words->symbol_count; i++) {
-        uint32_t symbol;
-        memcpy(&symbol, words->symbols + i * 4, 4);
-        if (symbol >= alphabet)
-            return false;
-    }
-    return true;
-}
-
 static PyObject *merges_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
     const char *symbols, *lengths, *weights;
@@ -216,7 +243,7 @@ static PyObject *merges_new(PyTypeObject *type, PyObject *args, PyObject *keywor
                            (const uint64_t *)(const void *)weights, count, (size_t)symbols_size / (width ? width : 1)};
     if ((width != 1 && width != 4) || symbols_size % width || (size_t)lengths_size != count * sizeof(uint32_t) ||
         (size_t)weights_size != count * sizeof(uint64_t) || !is_sound(&words, alphabet)) {
-        PyErr_SetString(PyExc_ValueError, "the words are too many, or are not what their sizes and their alphabet say");
+        PyErr_SetString(PyExc_ValueError, UNSOUND);
         goto failed;
     }
     self->trainer.first_seen = first_seen;

@@ -64,15 +64,15 @@ static int reserve(WordTable *table)
     return 0;
 }
 
-static int add_new(WordTable *table, size_t slot, uint64_t hash, Word key, size_t size)
+static int add_new(WordTable *table, size_t slot, uint64_t hash, Word key, size_t size, uint64_t times)
 {
     table->slots[slot] = (hash & ~(uint64_t)UINT32_MAX) | (table->count + 1);
-    table->words[table->count++] = (CountedWord){key, 1};
+    table->words[table->count++] = (CountedWord){key, times};
     table->size += size;
     return reserve(table);
 }
 
-static FORCE_INLINE int add_short(WordTable *table, Word key, size_t size)
+static FORCE_INLINE int add_short(WordTable *table, Word key, size_t size, const uint64_t times)
 {
     const uint64_t hash = key_hash(key);
     size_t slot = (size_t)(hash >> table->shift);
@@ -81,14 +81,14 @@ static FORCE_INLINE int add_short(WordTable *table, Word key, size_t size)
             continue;
         CountedWord *word = &table->words[(uint32_t)table->slots[slot] - 1];
         if (LIKELY(word->key.low == key.low && word->key.high == key.high)) {
-            word->count++;
+            word->count += times;
             return 0;
         }
     }
-    return add_new(table, slot, hash, key, size);
+    return add_new(table, slot, hash, key, size, times);
 }
 
-static int add_long(WordTable *table, const uint8_t *at, size_t size)
+static int add_long(WordTable *table, const uint8_t *at, size_t size, uint64_t times)
 {
     const uint64_t hash = long_hash(at, size);
     size_t slot = (size_t)(hash >> table->shift);
@@ -97,7 +97,7 @@ static int add_long(WordTable *table, const uint8_t *at, size_t size)
             continue;
         CountedWord *word = &table->words[(uint32_t)table->slots[slot] - 1];
         if (word->key.high == (LONG_WORD | size) && !memcmp(long_word(table, word), at, size)) {
-            word->count++;
+            word->count += times;
             return 0;
         }
     }
@@ -112,14 +112,28 @@ static int add_long(WordTable *table, const uint8_t *at, size_t size)
     memcpy(table->long_bytes + table->long_size, at, size);
     Word key = {table->long_size, LONG_WORD | size};
     table->long_size += size;
-    return add_new(table, slot, hash, key, size);
+    return add_new(table, slot, hash, key, size, times);
 }
 
-static FORCE_INLINE int add_word(WordTable *table, const uint8_t *at, size_t size, Word word)
+static FORCE_INLINE int add_word(WordTable *table, const uint8_t *at, size_t size, Word word, const uint64_t times)
 {
     if (LIKELY(size <= SHORT_SIZE))
-        return add_short(table, short_key(word, size), size);
-    return add_long(table, at, size);
+        return add_short(table, short_key(word, size), size, times);
+    return add_long(table, at, size, times);
+}
+
+enum Outcome words_add(WordTable *table, const uint8_t *bytes, const uint32_t *sizes, const uint64_t *counts,
+                       size_t count)
+{
+    const uint8_t *end = bytes;
+    for (size_t i = 0; i < count; i++)
+        end += sizes[i];
+    if (!table->slots && reserve(table))
+        return NO_MEMORY;
+    for (size_t i = 0; i < count; bytes += sizes[i++])
+        if (sizes[i] && add_word(table, bytes, sizes[i], load_within(bytes, end), counts[i]))
+            return NO_MEMORY;
+    return DONE;
 }
 
 /* Adds the pieces that end within the window at `*at`, and moves it to where they end. */
@@ -129,7 +143,7 @@ static FORCE_INLINE int add_window(WordTable *table, const uint8_t **at, const P
     unsigned from = 0;
     for (uint64_t starts = piece_starts(window, pattern) & ~1ull; starts; starts &= starts - 1) {
         unsigned to = trailing_zeros_64(starts);
-        if (add_word(table, window + from, to - from, load_16(window + from)))
+        if (add_word(table, window + from, to - from, load_16(window + from), 1))
             return -1;
         from = to;
     }
@@ -157,7 +171,7 @@ static FORCE_INLINE enum Outcome count_words(WordTable *table, const Kinds *kind
                 next_window = at + 1;
         } else {
             at = piece_end(kinds, start, end, pattern);
-            failed = add_word(table, start, (size_t)(at - start), load_within(start, end));
+            failed = add_word(table, start, (size_t)(at - start), load_within(start, end), 1);
         }
         if (UNLIKELY(failed))
             return NO_MEMORY;

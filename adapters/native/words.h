@@ -30,6 +30,10 @@ typedef enum Outcome (*CountWords)(WordTable *table, const Kinds *kinds, const u
 /* How the words of a family of split patterns are counted, or NULL for an unknown name. */
 CountWords word_counter_named(const char *family);
 
+/* Adds words that were counted before, given as `words_write` writes them. */
+enum Outcome words_add(WordTable *table, const uint8_t *bytes, const uint32_t *sizes, const uint64_t *counts,
+                       size_t count);
+
 /* Writes the words one after another, their sizes and their counts. */
 void words_write(const WordTable *table, uint8_t *bytes, uint32_t *sizes, uint64_t *counts);
 void words_free(WordTable *table);

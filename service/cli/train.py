@@ -8,11 +8,11 @@ from pathlib import Path
 import click
 
 from adapters.bpe.export import to_tiktoken, to_tokenizer_json
-from adapters.bpe.train import Ties
+from adapters.bpe.train import Ties, plan_bytes, plan_words
 from adapters.bpe.trained import TrainedVocabulary
 from service.cli.output import note, print_table, printable_bytes
 from service.cli.sources import STDIN
-from service.cli.training import begin_bytes, begin_words, finished, resumed, write
+from service.cli.training import Keeper, begun, finished, resumed, write
 
 _FORMATS: Mapping[str, Callable[[TrainedVocabulary], bytes]] = {
     "weighbridge": TrainedVocabulary.dump,
@@ -60,8 +60,8 @@ def train(
     to the pair with the lowest ids (lowest), or to the one that comes first in the text (first_seen); the default is
     lowest, and first_seen with --words.
 
-    Ctrl-C between two merges leaves the state of the training in the file OUT.state. With --resume OUT.state the
-    training goes on, and gives the vocabulary that it would have given.
+    Ctrl-C leaves the state of the training in the file OUT.state. With --resume OUT.state it goes on, and gives the
+    vocabulary that it would have given. While standard input is read, or a file as a whole, Ctrl-C leaves nothing.
 
     The formats tiktoken and tokenizer.json are read by those libraries, which give the same ids; tiktoken takes the
     pattern and the special tokens apart.
@@ -69,17 +69,19 @@ def train(
     Exit codes: 0 trained, 2 wrong command line or input, 130 stopped.
     """
     _check_output(out, explain=explain)
+    keeper = Keeper(out, resume)
     if resume is not None:
         if files or size or pattern or special or ties or merges or words:
             raise click.UsageError("--resume takes --out, --format and --explain alone: the rest is in the state.")
-        training = resumed(resume)
+        training = resumed(resume, keeper)
     else:
         _check_usage(size, merges, pattern, special, words=words)
         if words:
-            training = begin_words(files, merges or 0, ties)
+            plan = plan_words(merges=merges or 0, ties=ties or Ties.FIRST_SEEN)
         else:
-            training = begin_bytes(files, size or 0, pattern or "o200k", special, ties)
-    vocabulary = finished(training, out, resume)
+            plan = plan_bytes(size=size or 0, pattern=pattern or "o200k", special=special, ties=ties or Ties.LOWEST)
+        training = begun(plan, files, keeper)
+    vocabulary = finished(training, keeper)
     made = len(vocabulary.merges)
     early = "; no other pair occurs twice" if made < training.plan.merges else ""
     note(f"{vocabulary.size} ids, {made} merges{early}")

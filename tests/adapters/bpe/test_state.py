@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from adapters.bpe.state import dump_training, load_training
+from adapters.bpe.state import dump_training, load_state
 from adapters.bpe.train import Ties, Training, TrainingError, begin, begin_words, train, train_words
 
 TEXT = ["weigh the truck, then weigh the load; 秤秤秤 weighs\n" * 3]
@@ -37,7 +37,7 @@ def test_a_training_goes_on_from_its_file_with_either_engine(native, merges):
     data = dump_training(stopped(merges, native=native))
 
     for engine in (True, False):
-        again = load_training(data, native=engine)
+        again = load_state(data, native=engine)
         assert len(again.rows) == merges
         assert dump_training(again) == data
         again.run()
@@ -47,7 +47,7 @@ def test_a_training_goes_on_from_its_file_with_either_engine(native, merges):
 @ENGINES
 def test_a_word_level_training_goes_on_from_its_file(native):
     counts = {"lów": 5, "lówer": 2, "newest": 6, "widest": 3}
-    again = load_training(dump_training(begin_words(counts, merges=9, ties=Ties.LOWEST)), native=native)
+    again = load_state(dump_training(begin_words(counts, merges=9, ties=Ties.LOWEST)), native=native)
     again.run()
 
     assert again.vocabulary == train_words(counts, merges=9, ties=Ties.LOWEST)
@@ -55,7 +55,7 @@ def test_a_word_level_training_goes_on_from_its_file(native):
 
 
 def test_a_training_of_no_words_goes_on():
-    training = load_training(dump_training(begin([], size=300, pattern="o200k")))
+    training = load_state(dump_training(begin([], size=300, pattern="o200k")))
     training.run()
 
     assert training.vocabulary.merges == ()
@@ -66,16 +66,16 @@ def test_a_changed_or_cut_file_is_refused():
 
     for place in (*range(0, len(data), 97), len(data) - 1):
         with pytest.raises(TrainingError, match="Train anew"):
-            load_training(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+            load_state(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
     for place in (0, 1, data.index(b"\n"), len(data) - 8):
         with pytest.raises(TrainingError, match="Train anew"):
-            load_training(data[:place])
+            load_state(data[:place])
 
 
 @pytest.mark.parametrize("data", [b"", b"[]\n", b"null", b'{"format": "weighbridge-training"}\n', b"\xff", b"[" * 9**6])
 def test_what_is_no_state_is_refused(data):
     with pytest.raises(TrainingError, match="no stopped training"):
-        load_training(data)
+        load_state(data)
 
 
 def test_a_file_of_another_version_or_byte_order_is_refused():
@@ -84,4 +84,4 @@ def test_a_file_of_another_version_or_byte_order_is_refused():
     for key, value in (("version", 2), ("byteorder", "middle"), ("format", "other")):
         changed = json.dumps({**json.loads(line), key: value}).encode() + b"\n" + body
         with pytest.raises(TrainingError, match="version"):
-            load_training(changed)
+            load_state(changed)

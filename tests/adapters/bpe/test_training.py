@@ -22,7 +22,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 from adapters.bpe.patterns import Splitter
 from adapters.bpe.train import TrainingError, begin, train, train_words
 from adapters.bpe.training import Plan, Ties, Training
-from adapters.bpe.words import Words, count_pieces, words_of_pieces
+from adapters.bpe.words import Words, count_pieces, piece_counter, words_of_pieces
 from adapters.native import AVAILABLE, FAMILIES
 from adapters.port import well_formed
 from tests.fuzz import strings
@@ -241,6 +241,28 @@ def test_words_that_are_not_what_they_are_said_to_be_are_refused(width, symbols,
         Merges(width, symbols, array("I", lengths).tobytes(), weights, alphabet, False)
     with pytest.raises(ValueError, match="not what their sizes"):
         Merges(1, b"ab", array("I", [2]).tobytes(), b"", 256, False)
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_words_counted_before_are_added_as_if_their_texts_had_come(native):
+    pattern = next(pattern for pattern, family in FAMILIES.items() if family == "o200k")
+    corpus = [*strings(600, seed=11), source_text(30_000), "x" * 400]
+    before = count_pieces(corpus[:300], pattern, native=not native)
+    counter = piece_counter(pattern, native=native)
+
+    counter.add_words(before)
+    for text in corpus[300:]:
+        counter.add(text)
+
+    assert counter.words() == count_pieces(corpus, pattern, native=native)
+
+
+def test_words_counted_before_have_to_be_sound():
+    counts = WordCounts("o200k", classes())
+    for lengths, weights in (([3], [1]), ([2], [0]), ([2], [1, 1]), ([2], [2**63])):
+        with pytest.raises(ValueError, match="not what their sizes"):
+            counts.add_words(b"ab", array("I", lengths).tobytes(), array("Q", weights).tobytes())
+    assert counts.words() == (b"", b"", b"")
 
 
 def test_an_unknown_family_is_refused():

@@ -14,9 +14,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from adapters.bpe.state import Reading, dump_reading, load_state
+from adapters.bpe.train import plan_bytes, plan_words
 from adapters.bpe.train import train as train_bytes
 from adapters.bpe.trained import TrainedVocabulary
 from service.cli import cli
+from service.cli.corpus import CorpusReader
+from service.cli.interrupting import Interrupted
 from service.cli.reading import text_parts
 
 ROOT = Path(__file__).parents[3]
@@ -76,6 +80,73 @@ def test_ctrl_c_leaves_a_state_that_goes_on_to_the_same_vocabulary(engine, lette
     assert TrainedVocabulary.load(out.read_bytes()).size == size
 
 
+def words_of(size: int) -> str:
+    """Text of some 8 bytes a word, with blanks, commas and line ends."""
+    generator = random.Random(10)
+    words = ["".join(generator.choices(LETTERS, k=generator.randint(1, 9))) for _ in range(3000)]
+    return "".join(generator.choice(words) + generator.choice([" ", " ", ", ", "\n", ".\n"]) for _ in range(size // 7))
+
+
+def test_ctrl_c_while_the_corpus_is_read_leaves_a_state_that_reads_on(tmp_path):
+    corpus, out, whole = tmp_path / "corpus", tmp_path / "v", tmp_path / "whole"
+    corpus.write_text(words_of(9 << 20))
+
+    training = OnTerminal(str(corpus), "--size", "400", "--out", str(out), engine="python")
+    training.wait_for(r"bytes [1-9]")
+    training.process.send_signal(signal.SIGINT)
+    assert training.end() == 130
+
+    assert "stopped after a part of the corpus; go on with" in training.shown
+    assert load_state(Path(f"{out}.state").read_bytes()).offset > 1 << 19
+    assert run("--resume", f"{out}.state", "--out", str(out)).exit_code == 0
+    assert run(str(corpus), "--size", "400", "--out", str(whole)).exit_code == 0
+    assert out.read_bytes() == whole.read_bytes()
+
+
+@pytest.mark.parametrize("native", [True, False])
+@pytest.mark.parametrize("plan", [plan_bytes(size=500, pattern="o200k"), plan_words(merges=200)])
+def test_a_reading_stopped_at_every_part_finds_the_words_of_the_whole(plan, native, tmp_path):
+    files = [tmp_path / "one", tmp_path / "none", tmp_path / "two"]
+    for file, text in zip(files, (words_of(5 << 18) + "秤", "", words_of(3 << 19)), strict=True):
+        file.write_text(text)
+    whole = CorpusReader.of_files(plan, list(map(str, files)), native=native)
+    whole.read(lambda *_: None, lambda: None)
+    reader = CorpusReader.of_files(plan, list(map(str, files)), native=native)
+    stops = 0
+
+    def stop_at_the_second() -> None:
+        calls.append(None)
+        if len(calls) == 2:
+            raise Interrupted
+
+    while True:
+        calls: list[None] = []
+        try:
+            reader.read(lambda *_: None, stop_at_the_second)
+            break
+        except Interrupted:
+            stops += 1
+            state = load_state(dump_reading(reader.reading))
+            assert isinstance(state, Reading)
+            reader = CorpusReader.going_on(state, native=native)
+
+    assert stops >= 3
+    assert reader.words == whole.words
+
+
+def test_a_corpus_that_changed_is_not_read_on(tmp_path):
+    corpus, state = tmp_path / "corpus", tmp_path / "state"
+    corpus.write_text("weigh the truck")
+    reader = CorpusReader.of_files(plan_bytes(size=300, pattern="o200k"), [str(corpus)], native=True)
+    state.write_bytes(dump_reading(reader.reading))
+    assert run("--resume", str(state), "--explain").exit_code == 0
+
+    corpus.write_text("weigh the trucks")
+    result = run("--resume", str(state), "--explain")
+    assert result.exit_code == 2
+    assert "corpus: it is not as it was when the training was stopped" in result.stderr
+
+
 def test_a_terminal_shows_merges_rate_and_time_left(tmp_path):
     corpus = tmp_path / "corpus"
     corpus.write_text("".join(random.Random(9).choices(LETTERS, k=150_000)))
@@ -111,9 +182,7 @@ def test_the_byte_that_is_no_utf8_is_named_whatever_the_parts(size, data, place,
 
 def test_a_large_file_gives_the_vocabulary_of_its_whole_text(tmp_path):
     """Three parts of a mebibyte, whose ends fall into words."""
-    generator = random.Random(10)
-    words = ["".join(generator.choices(LETTERS, k=generator.randint(1, 9))) for _ in range(3000)]
-    text = "".join(generator.choice(words) + generator.choice([" ", " ", ", ", "\n", ".\n"]) for _ in range(500_000))
+    text = words_of(3 << 20)
     assert len(text) > 2.5 * (1 << 20)
     corpus, out = tmp_path / "corpus", tmp_path / "v"
     corpus.write_text(text)
