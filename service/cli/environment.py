@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from service.domain.counting import Scale, Weigher
 from service.domain.errors import NoTokenizer, UnknownModel
 from service.domain.framing import MessageFraming
 from service.domain.literals import control_marks
+from service.domain.ports import ChatRenderer
 from service.domain.prices import PriceBook
 from service.domain.pricing import Pricer
 from service.domain.rulebook import RuleBook
@@ -112,6 +114,20 @@ class Environment:
     def rules(self) -> RuleBook:
         """How whole requests are counted."""
         return rule_book()
+
+    def renderer(self, tokenizers: Mapping[str, Tokenizer]) -> ChatRenderer:
+        """The chat templates on this machine, over the vocabularies in use."""
+        from service.rendering.library import read_library  # noqa: PLC0415 - 60 ms that only whole requests cost
+        from service.rendering.templates import TemplateRenderer  # noqa: PLC0415 - as above
+
+        library = read_library()
+        return TemplateRenderer(
+            library.available(self.settings.vocabulary_dir),
+            library.uses,
+            tokenizers,
+            clock=lambda: datetime.now(UTC),
+            allow_own=self.settings.allow_chat_template,
+        )
 
     @property
     def compared(self) -> Sequence[str]:

@@ -17,6 +17,7 @@ from service.domain.errors import UnknownModel
 from service.domain.request import Request
 from service.domain.requests import count_request
 from service.domain.rules import Asked
+from service.domain.templates import Rendering
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _DIALECTS = ("openai_chat", "openai_responses", "anthropic", "gemini", "bedrock", "vllm", "litellm")
@@ -42,12 +43,13 @@ def read_body(name: str, dialect: str | None, files: Sequence[str]) -> Request:
     from service.api.dialects.blocks import Probes  # noqa: PLC0415 - as above
     from service.api.dialects.registry import read_request  # noqa: PLC0415 - as above
     from service.api.errors import ApiError  # noqa: PLC0415 - as above
+    from service.rendering.pictures import HeaderSizer  # noqa: PLC0415 - as above
 
     if files:
         raise click.UsageError("Give FILES of text or a --request, not both.")
     data = read(name)
     try:
-        return read_request(decode(data, dict[str, Any]), Probes(), dialect=dialect)
+        return read_request(decode(data, dict[str, Any]), Probes(HeaderSizer()), dialect=dialect)
     except ApiError as error:
         place = f" {error.path}:" if error.path else ""
         raise BadInput(f"{shown(name)}:{place} {error.detail}") from None
@@ -68,7 +70,9 @@ def counted(here: Environment, request: Request, found: Resolution, at: datetime
     """The count of ``request`` for the model ``found``, by the rules of the day ``at``."""
     if found.model.kind != "chat":
         raise BadInput("This model takes text, not a whole request.")
-    scale = here.weigher([here.vocabulary_of(found.model)]).scale_of(found)
+    weigher = here.weigher([here.vocabulary_of(found.model)])
+    scale = weigher.scale_of(found)
+    rendering = Rendering(here.renderer(weigher.tokenizers), found.model, found.provider)
     day = (at or datetime.now(UTC)).date().isoformat()
     rules = here.rules.of(Asked(found.model, found.provider, request.dialect, day))
-    return count_request(scale, request, rules, window=found.model.context_window)
+    return count_request(scale, request, rules, window=found.model.context_window, renderer=rendering)

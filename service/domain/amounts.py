@@ -58,6 +58,9 @@ def fixed(tokens: int) -> Amount:
 
 def total(amounts: Iterable[Amount]) -> Amount:
     """The sum: no surer than its least sure part."""
+    amounts = tuple(amounts)
+    if len(amounts) <= 1:
+        return amounts[0] if amounts else NONE
     tokens = low = high = 0
     accuracy, unbounded = Accuracy.EXACT, False
     reasons: dict[str, None] = {}

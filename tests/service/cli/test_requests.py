@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 from service.api.schemas import Dialect
 from service.cli import cli
 from service.cli.requesting import _DIALECTS
+from tests.service.api.dialects.reading import png
 
 BODY = {
     "model": "gpt-4o",
@@ -34,6 +35,14 @@ def invoke(*arguments: str, body: Any = BODY) -> Result:
 def test_a_request_is_counted_with_all_that_frames_it() -> None:
     assert invoke("count", "--request", "-").stdout == "23\n"
     assert invoke("count", "--request", "-", "-m", "gpt-5").stdout == "22\n"
+
+
+def test_templates_and_pictures_count_as_in_the_service() -> None:
+    picture = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{png(1024, 1024)}"}}
+    body = {"model": "gpt-4o", "messages": [{"role": "user", "content": [picture]}]}
+    assert invoke("count", "--request", "-", body=body).stdout == f"{765 + 7}\n"
+    qwen = {"model": "qwen3-8b", "messages": BODY["messages"][1:]}
+    assert invoke("count", "--request", "-", "--dialect", "vllm", body=qwen).stdout == "14\n"
 
 
 def test_json_tells_the_parts_apart(tmp_path: Path) -> None:
