@@ -30,7 +30,6 @@ from service.domain.rulebook import Rules
 from service.domain.templates import Rendering
 from service.domain.tools import hosted
 
-_SHORT = 64
 _SYSTEM = ("system", "developer")
 _MESSAGES = {
     "remote_image": "The picture is at a URL, which is not fetched: it counts as the most that its detail allows.",
@@ -98,15 +97,14 @@ class _Tally:
         self._words: dict[str, Amount] = {}
 
     def weigh(self, text: str) -> Amount:
-        """What one text takes on the scale."""
+        """What one text takes on the scale; each text is counted once, for roles and names come again and again."""
         known = self._words.get(text)
         if known is None:
             ordinary = well_formed(text)
             counted = self.scale.tokenizer.count(ordinary, stop=self._stop)
             estimator = self.scale.estimator
             known = Amount(*estimator.bounds(counted, ordinary)) if estimator else fixed(counted)
-            if len(text) <= _SHORT:
-                self._words[text] = known
+            self._words[text] = known
         return known
 
     def say(self, text: str, path: str) -> Amount:

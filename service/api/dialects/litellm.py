@@ -37,7 +37,7 @@ def read(body: Node, probes: Probes) -> Request:
 
 def _has_anthropic_blocks(body: Node) -> bool:
     return any(
-        block.get("type") in _ANTHROPIC_BLOCKS
+        str(block.get("type")) in _ANTHROPIC_BLOCKS
         for message in body.children("messages")
         for block in objects({"content": message.values.get("content")})
     )

@@ -125,6 +125,8 @@ def _of_messages(messages: Any) -> Iterator[str]:
 
 def _of_block(block: Mapping[str, Any]) -> Iterator[str]:
     kind = block.get("type")
+    if kind is not None and not isinstance(kind, str):
+        return  # its reader refuses it
     if kind is None and ("text" in block or not _BEDROCK_BLOCKS.isdisjoint(block)):
         yield "bedrock"
     elif kind in _OPENAI_BLOCKS:
