@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from decimal import Decimal
 
 import msgspec
@@ -60,12 +59,12 @@ def estimate_work(services: Services, body: bytes, stop: Stop | None) -> bytes |
     counts = weighed.counts(services, found, plan.at, stop)
     record(services, counts)
     framing = 0 if weighed.requests else message_framing(services.framings, found.model)
-    most = weighed.most_output(plan.max_output_tokens)
+    plans = weighed.plans(plan)
 
     def answer(counts: Sequence[Count]) -> bytes:
         estimates = [
-            estimate(count, found.model, price, replace(plan, max_output_tokens=limit), framing=framing)
-            for count, limit in zip(counts, most, strict=True)
+            estimate(count, found.model, price, each, framing=framing)
+            for count, each in zip(counts, plans, strict=True)
         ]
         _record(services, found, [item.cost.expected for item in estimates])
         return _encode(wire_estimate(estimates[0]) if weighed.single else wire_batch(estimates))
@@ -114,7 +113,9 @@ def compare_work(services: Services, body: bytes, stop: Stop | None) -> bytes:
             counts = weighed.counts(services, found, plan.at, stop)
             told = (weighed.texts, scripts, counts)
             framing = 0 if weighed.requests else message_framing(services.framings, found.model)
-            rows.append((_row(services, scale, told, (found, price, plan, framing), stop, notices), price))
+            rows.append(
+                (_row(services, scale, told, (found, price, weighed.plans(plan), framing), stop, notices), price)
+            )
     ordered = in_order([row for row, _ in rows])
     prices = {id(row): price for row, price in rows}
     best = cheapest(ordered)
@@ -142,7 +143,7 @@ def _row(
     services: Services,
     scale: Scale,
     weighed: tuple[Sequence[str], Sequence[Sequence[str]], Sequence[Count]],
-    priced: tuple[Resolution, Price | Free | Unknown, CallPlan, int] | None,
+    priced: tuple[Resolution, Price | Free | Unknown, Sequence[CallPlan], int] | None,
     stop: Stop | None,
     notices: list[Notice],
 ) -> CompareRow:
@@ -150,8 +151,11 @@ def _row(
     texts, scripts, counts = weighed
     cost = None
     if priced is not None:
-        found, price, plan, framing = priced
-        estimates = [estimate(count, found.model, price, plan, framing=framing) for count in counts]
+        found, price, plans, framing = priced
+        estimates = [
+            estimate(count, found.model, price, plan, framing=framing)
+            for count, plan in zip(counts, plans, strict=True)
+        ]
         cost = summed([item.cost for item in estimates])
         if cost.status == "unknown":
             services.metrics.unknown_prices.inc()

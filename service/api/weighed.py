@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from adapters.port import Stop
@@ -13,7 +13,8 @@ from service.api.schemas import Input
 from service.api.services import Services
 from service.domain.catalog import Resolution
 from service.domain.counting import Count, Scale, count_text, require_exact, require_exact_count
-from service.domain.request import Request, spoken
+from service.domain.estimate import CallPlan
+from service.domain.request import Request, media_of, spoken
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +47,19 @@ class Weighed:
             for text, path in zip(self.texts, paths, strict=True)
         ]
 
-    def most_output(self, given: int | None) -> list[int | None]:
-        """For each, the most output that the caller or the request itself allows."""
+    def plans(self, plan: CallPlan) -> list[CallPlan]:
+        """How each call will be made: with what the request itself says of its output, and with its media."""
         if not self.requests:
-            return [given] * len(self.texts)
-        return [request.max_output_tokens if given is None else given for request in self.requests]
+            return [plan] * len(self.texts)
+        most = plan.max_output_tokens
+        return [
+            replace(
+                plan,
+                max_output_tokens=request.max_output_tokens if most is None else most,
+                media=media_of(request),
+            )
+            for request in self.requests
+        ]
 
 
 def weighed_of(services: Services, given: Input) -> Weighed:

@@ -31,6 +31,7 @@ from service.domain.counting import Count, count_text
 from service.domain.estimate import CacheUse, CacheWrite, CallPlan, CostRange, Estimate, summed
 from service.domain.estimate import estimate as estimate_call
 from service.domain.framing import message_framing
+from service.domain.request import media_of
 
 _Named: TypeAlias = Sequence[tuple[str, Estimate]]
 """Each input's name and its estimate."""
@@ -88,6 +89,7 @@ def estimate(
         expected_output_tokens=expected_output,
         cache=CacheUse(cache_read, cache_write),
         max_cost_usd=max_cost,
+        media=media_of(request) if request is not None else (),
     )
     price = here.pricer.price(found, plan.at, plan.context)
     if request is not None:

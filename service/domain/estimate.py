@@ -7,7 +7,7 @@ caller expects. ``high`` is the high count, billed the dearest way, with all the
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import ROUND_FLOOR, Decimal
 from typing import Literal
@@ -38,7 +38,10 @@ STANDARD = PriceContext()
 
 @dataclass(frozen=True, slots=True)
 class CallPlan:
-    """How the call will be made: its output, its price context, its use of the cache, and when."""
+    """How the call will be made: its output, its price context, its use of the cache, and when.
+
+    ``media`` names what the input holds beside text: ``audio``, ``image``, ``video``.
+    """
 
     at: datetime
     context: PriceContext = STANDARD
@@ -46,6 +49,7 @@ class CallPlan:
     expected_output_tokens: int | None = None
     cache: CacheUse = NO_CACHE
     max_cost_usd: Decimal | None = None
+    media: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,17 +190,18 @@ def _range(
         return CostRange("free", Decimal(0), Decimal(0), Decimal(0)), ()
     expected_output, most_output = output
     reads = min(plan.cache.read_tokens, count.tokens)
-    likely = cost_of(_usage(count.tokens, expected_output, reads, plan.cache.write), price)
+    likely = cost_of(_likely(count, price, plan, expected_output, reads), price)
     low_reads = min(plan.cache.read_tokens, count.low)
     ways = [(0, None), (low_reads, None), (0, plan.cache.write), (low_reads, plan.cache.write)]
     cheapest = [cost_of(_usage(count.low, 0, read, write), price) for read, write in dict.fromkeys(ways)]
-    dearest = _dearest(count, price, framing, most_output, plan.cache.write)
+    cheapest += [cost_of(usage, price) for usage in _all_media(count.low, 0, 0, price, plan)]
+    dearest = _dearest(count, price, framing, most_output, plan)
     for cost in (likely, *cheapest, *dearest):
         if cost.usd is None:
             return CostRange("unknown", None, None, None, missing=cost.missing), cost.notices
     low = min(_dollars((likely, *cheapest)))
     high = max(_dollars((likely, *dearest))) if dearest else None
-    notices = list(likely.notices)
+    notices = [*likely.notices, *_media_notices(price, plan)]
     if high is not None and _is_short_write(price, plan):
         high = None
         message = "No rate of one-hour cache writes is known, so there is no upper bound of the cost."
@@ -205,18 +210,62 @@ def _range(
 
 
 def _dearest(
-    count: Count, price: Price | Free | Unknown, framing: int, output: int | None, write: CacheWrite | None
+    count: Count, price: Price | Free | Unknown, framing: int, output: int | None, plan: CallPlan
 ) -> list[Cost]:
-    """The dear ways to bill: nothing read from the cache, all written where that was asked for, all output thought."""
+    """The dear ways to bill: nothing read from the cache, all written where that was asked for, all output thought.
+
+    Where media have a rate of their own, all input may be of the dearest kind.
+    """
     if output is None:
         return []
     tokens = count.high + framing
-    kinds: dict[CacheWrite | None, None] = dict.fromkeys((None, write))
-    return [
-        cost_of(_usage(tokens, output, 0, kind, reasoning=reasoning), price)
-        for kind in kinds
-        for reasoning in (0, output)
-    ]
+    kinds: dict[CacheWrite | None, None] = dict.fromkeys((None, plan.cache.write))
+    usages = [_usage(tokens, output, 0, kind, reasoning=reasoning) for kind in kinds for reasoning in (0, output)]
+    usages += [usage for reasoning in (0, output) for usage in _all_media(tokens, output, reasoning, price, plan)]
+    return [cost_of(usage, price) for usage in usages]
+
+
+def _rated(price: Price | Free | Unknown, plan: CallPlan) -> list[str]:
+    """The kinds of media that have a rate of their own, dearest first."""
+    if not isinstance(price, Price):
+        return []
+    rates = price.row.rates
+    kinds = [kind for kind in plan.media if f"input_{kind}_mtok" in rates]
+    return sorted(kinds, key=lambda kind: rates[f"input_{kind}_mtok"].base, reverse=True)
+
+
+def _all_media(
+    tokens: int, output: int, reasoning: int, price: Price | Free | Unknown, plan: CallPlan
+) -> Iterator[Usage]:
+    """All input as one kind of media, for each that has a rate of its own."""
+    for kind in _rated(price, plan):
+        yield _with_media(_usage(tokens, output, 0, None, reasoning=reasoning), kind, tokens)
+
+
+def _likely(count: Count, price: Price | Free | Unknown, plan: CallPlan, output: int, reads: int) -> Usage:
+    """The count as it stands; its media by the dearest rate of their own, unless the cache has a part in it."""
+    usage = _usage(count.tokens, output, reads, plan.cache.write)
+    rated = _rated(price, plan)
+    if not rated or reads or plan.cache.write:
+        return usage
+    return _with_media(usage, rated[0], count.breakdown.images)
+
+
+def _with_media(usage: Usage, kind: str, tokens: int) -> Usage:
+    """``usage`` with so many of its input tokens being media of one kind."""
+    return replace(
+        usage,
+        input_audio_tokens=tokens if kind == "audio" else 0,
+        input_image_tokens=tokens if kind == "image" else 0,
+        input_video_tokens=tokens if kind == "video" else 0,
+    )
+
+
+def _media_notices(price: Price | Free | Unknown, plan: CallPlan) -> Iterator[Notice]:
+    unrated = [kind for kind in plan.media if kind in ("audio", "video") and kind not in _rated(price, plan)]
+    if unrated and isinstance(price, Price):
+        message = f"No rate of its own is known for {' and '.join(unrated)}: the rate of text is taken."
+        yield Notice("media_priced_as_text", message, "request")
 
 
 def _dollars(costs: Sequence[Cost]) -> list[Decimal]:
@@ -247,8 +296,8 @@ def _affordable(count: Count, price: Price | Free | Unknown, plan: CallPlan, fra
     limit = plan.max_cost_usd or Decimal(0)
     if isinstance(price, Free):
         return Affordable(limit, None, input_fits=True)
-    base = _dearest(count, price, framing, 0, plan.cache.write)
-    one_more = _dearest(count, price, framing, 1, plan.cache.write)
+    base = _dearest(count, price, framing, 0, plan)
+    one_more = _dearest(count, price, framing, 1, plan)
     if len(_dollars(base)) < len(base) or _is_short_write(price, plan):
         return Affordable(limit, None, input_fits=None)
     left = limit - max(_dollars(base))

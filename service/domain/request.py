@@ -223,6 +223,12 @@ def spoken(request: Request) -> list[str]:
     return texts
 
 
+def media_of(request: Request) -> tuple[str, ...]:
+    """The kinds of media in the request: ``audio``, ``image``, ``video``."""
+    found = {type(part) for message in request.messages for part in flattened(message.parts)}
+    return tuple(kind for kind, part in (("audio", Audio), ("image", Image), ("video", Video)) if part in found)
+
+
 def flattened(parts: Sequence[Part]) -> list[Part]:
     """``parts`` with the parts of tool results in place of the results."""
     flat: list[Part] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -334,3 +335,25 @@ def test_base64_is_never_counted_as_text(api: Api) -> None:
     ]
     for model, body in bodies:
         assert 0 < api.count(model=model, request=body)["tokens"] <= 5_000
+
+
+def test_sound_is_priced_by_its_own_rate(api: Api) -> None:
+    """Gemini 2.5 Flash: 0.3 dollars for a million tokens of text, 1 for one of sound."""
+    sound = {"inlineData": {"mimeType": "audio/wav", "data": "AAAA" * 4000}}
+    body = {
+        "contents": [{"role": "user", "parts": [{"text": "hello"}, sound]}],
+        "generationConfig": {"maxOutputTokens": 1},
+    }
+    given = {"model": "gemini-2.5-flash", "request": body, "at": "2026-11-29T12:00:00Z"}
+    answer = api.post("/v1/estimate", given).json()
+    parts = {part["unit"]: part["tokens"] for part in answer["cost"]["components"]}
+    assert parts["input_audio"] == answer["breakdown"]["images"] > 0
+    assert parts["input"] == answer["tokens"] - parts["input_audio"]
+    # at worst all input is sound, billed at the dearer rate
+    assert Decimal(answer["cost"]["high"]) == (answer["high"] * Decimal(1) + Decimal("2.5")) / 10**6
+
+
+def test_sound_without_a_rate_of_its_own_is_pointed_out(api: Api) -> None:
+    part = {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "mp3"}}
+    answer = api.post("/v1/estimate", {"model": "gpt-4o", "messages": [{"role": "user", "content": [part]}]}).json()
+    assert "media_priced_as_text" in [warning["code"] for warning in answer["warnings"]]
