@@ -243,6 +243,7 @@ def _tools(tally: _Tally, request: Request) -> Amount:
     if request.tools:
         amounts.append(rules.tools.amount(own, request.tool_choice, weigh, _system_text(request)))
     for tool in request.tools:
+        tally.notices += literal_notices(tally.scale, tool.description, tool.path)
         if tool.kind != "function":
             amount = hosted(rules.hosted, tool, weigh)
             if "unsupported_tool" in amount.reasons:

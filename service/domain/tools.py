@@ -137,15 +137,16 @@ def _typescript(tools: Sequence[Tool]) -> list[str]:
 
 
 def _properties(schema: Mapping[str, Any], indent: int) -> Iterator[str]:
-    properties, required = schema.get("properties"), schema.get("required")
+    properties, listed = schema.get("properties"), schema.get("required")
     if not isinstance(properties, Mapping):
         return
+    required = {name for name in listed if isinstance(name, str)} if isinstance(listed, list) else ()
     for name, declared in properties.items():
         if not isinstance(declared, Mapping):
             declared = {}  # noqa: PLW2901 - `true` stands for any value
         if declared.get("description") and indent < _DESCRIBED_DEPTH:
             yield f"{' ' * indent}// {declared['description']}"
-        mark = "" if isinstance(required, list) and name in required else "?"
+        mark = "" if name in required else "?"
         yield f"{' ' * indent}{name}{mark}: {_type(declared, indent)},"
 
 
@@ -160,7 +161,8 @@ def _type(schema: Any, indent: int) -> str:  # noqa: PLR0911 - one return for ea
             return " | ".join(_type(choice, indent) for choice in schema[union])
     kind = schema.get("type")
     if isinstance(kind, list):
-        return " | ".join(_type({**schema, "type": one}, indent) for one in kind)
+        once = dict.fromkeys(map(str, kind))  # a type named again would show all below it again
+        return " | ".join(_type({**schema, "type": one}, indent) for one in once)
     if kind == "object":
         return "\n".join(["{", "\n".join(_properties(schema, indent + 2)), "}"])
     if kind == "array":
