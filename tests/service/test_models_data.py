@@ -120,7 +120,7 @@ def test_the_limits_that_other_figures_rest_on(catalog: Catalog) -> None:
         ("open-mixtral-8x22b", "mistral_v3"),
         ("deepseek-reasoner", "deepseek"),
         ("Qwen/Qwen2.5-7B-Instruct", "qwen2_5"),
-        ("Qwen/Qwen3-32B", "qwen"),
+        ("Qwen/Qwen3-32B", "qwen3"),
         ("qwen3.5-27b", "qwen3_5"),
         ("meta-llama/Llama-3.1-8B-Instruct", "llama3"),
         ("llama-4-scout", "llama4"),

@@ -36,12 +36,12 @@ def vocabulary() -> Callable[[str], Tokenizer]:
 def renderer(library: Library, vocabulary: Callable[[str], Tokenizer]) -> Callable[..., AnyModel]:
     """A renderer of one shipped template, or of a source, over one vocabulary."""
 
-    def build(name: str = "own", tokenizer: str = "qwen", *, source: str = "", allow_own: bool = False) -> AnyModel:
+    def build(name: str = "own", tokenizer: str = "qwen3", *, source: str = "", allow_own: bool = False) -> AnyModel:
         template = ChatTemplate(name, source) if source else library.shipped[name]
         return AnyModel(template, {tokenizer: vocabulary(tokenizer)}, allow_own=allow_own)
 
     return build
 
 
-def model(tokenizer: str = "qwen") -> ModelSpec:
+def model(tokenizer: str = "qwen3") -> ModelSpec:
     return ModelSpec("maker", "any", tokenizer=tokenizer)

@@ -23,7 +23,7 @@ from tests.service.rendering.conftest import AnyModel, model
 
 KNOWN: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("rendered.toml").read_text())
 VOCABULARY = {
-    "qwen2": "qwen2", "qwen2_5": "qwen2_5", "qwen2_5_vl": "qwen2_5", "qwen3_5": "qwen3_5", "qwen3_6": "qwen3_5",
+    "qwen2": "qwen", "qwen2_5": "qwen2_5", "qwen2_5_vl": "qwen2_5", "qwen3_5": "qwen3_5", "qwen3_6": "qwen3_5",
     "qwen3_8": "qwen3_5", "deepseek_v3": "deepseek", "deepseek_r1": "deepseek", "deepseek_v3_1": "deepseek",
     "gpt_oss": "o200k_harmony", "mistral_v1": "mistral_v1", "mistral_v3": "mistral_v3", "mistral_v7": "mistral_v7",
 }  # fmt: skip
@@ -47,7 +47,7 @@ def test_a_chat_has_the_text_and_the_tokens_that_other_software_gives_it(
     renderer: Build, vocabulary: Load, template: str, chat: str
 ) -> None:
     known = KNOWN[template][chat]
-    name = VOCABULARY.get(template, "qwen")
+    name = VOCABULARY.get(template, "qwen3")
     tokenizer = vocabulary(name)
     rendered = renderer(template, name).render(model(name), **arguments(chat))
     assert rendered is not None
@@ -86,7 +86,7 @@ def test_a_caller_decides_about_the_generation_prompt(renderer: Build, vocabular
     for wanted in (True, False):
         rendered = renderer("qwen3").render(model(), HELLO, add_generation_prompt=wanted)
         assert rendered is not None
-        counts.append(count_rendered(rendered, vocabulary("qwen")).tokens)
+        counts.append(count_rendered(rendered, vocabulary("qwen3")).tokens)
     assert counts == [10, 7]  # <|im_start|>, "assistant" and a line break
 
 
@@ -133,7 +133,7 @@ def test_a_model_without_a_template_or_a_vocabulary_is_not_rendered(renderer: Bu
 
 def test_tools_that_a_template_never_reads_are_named(renderer: Build) -> None:
     plain, reading = (
-        renderer(name, "qwen").render(model(), HELLO, CHATS["tools"]["tools"]) for name in ("qwen2_5_vl", "qwen2_5")
+        renderer(name).render(model(), HELLO, CHATS["tools"]["tools"]) for name in ("qwen2_5_vl", "qwen2_5")
     )
     assert plain is not None
     assert reading is not None
@@ -233,7 +233,7 @@ def test_templates_on_request_are_what_their_packages_hold(library: Library, voc
         for entry, source in zip(entries, sources, strict=True):
             template = replace(entry.template, source=source.decode())
             for chat, known in KNOWN[template.name].items():
-                one = AnyModel(template, {"qwen": vocabulary("qwen")})
+                one = AnyModel(template, {"qwen3": vocabulary("qwen3")})
                 rendered = one.render(model(), **arguments(chat))
                 assert rendered is not None
                 assert sha256(rendered.text) == known["text"], (template.name, chat)
