@@ -93,8 +93,14 @@ async def run(services: Services, work: Work, body: bytes, *, weight: int = 1) -
 
     ``weight`` is how many times dearer a byte is than one that is only counted.
     """
-    if len(body) * weight <= services.settings.inline_bytes:
+    settings = services.settings
+    if len(body) * weight <= settings.inline_bytes and not (settings.allow_chat_template and _may_hold_template(body)):
         done = work(services, body, None)
     else:
         done = await services.pool.run(lambda stop: work(services, body, stop))
     return done if isinstance(done, bytes) else await done()
+
+
+def _may_hold_template(body: bytes) -> bool:
+    """Whether a caller's own chat template may be in ``body``: rendering one can take seconds, however small it is."""
+    return b"template" in body or b"\\u" in body
