@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from adapters.port import Stop
 from service.domain.catalog import ModelSpec
@@ -74,8 +74,7 @@ class PageCounter(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(NamedTuple):
     """A stretch of a rendered chat: the literal of one special token (``markup``), or ordinary text."""
 
     text: str

@@ -5,11 +5,11 @@ private-use character that occurs nowhere else, one for each character replaced.
 come out alike, and survives trimming, joining and ``tojson``. Putting the first characters back must give the first
 rendering exactly: then nothing in the template depended on the literals, and each shield in the output shows where the
 caller wrote one. A template may look for literals, though (``'</think>' in content``). Those that its source holds are
-then tried string by string, and where shielding changes the outcome they stay what the template takes them for.
-The end of a string that begins a literal is shielded too, since the next string may complete it.
+then tried kind by kind, and string by string, and where shielding changes the outcome they stay what the template takes
+them for. The end of a string that begins a literal is shielded too, since the next string may complete it.
 
-Limits: a literal that begins in the template's own text and ends in the caller's is read as the template's; and beyond
-32 strings, literals that the template looks for stay the template's.
+Limits: a literal that begins in the template's own text and ends in the caller's is read as the template's; and after a
+dozen trials, or in a very long chat, literals that the template looks for stay the template's.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from service.domain.errors import ChatNotRendered
 from service.domain.ports import Segment
 
 _PRIVATE = range(0xF0000, 0xFFFFE)  # supplementary private use: no filter changes its case, width or white space
-_MOST_TRIALS = 32
+_MOST_TRIALS = 12
+_LONG = 1 << 18  # characters of a chat in which no string is tried alone
 _BETWEEN = "\0"  # no literal holds it
 
 
@@ -69,6 +70,14 @@ class Marks:
             segments.append(Segment(text[start:], markup=False))
         return segments
 
+    def count(self, text: str, stop: Stop | None = None) -> int:
+        """How many literals ``text`` holds."""
+        return sum(1 for _ in self._finder.find_all(text, stop))
+
+    def kinds(self, text: str, stop: Stop | None = None) -> set[str]:
+        """The literals that ``text`` holds."""
+        return {literal for _, literal in self._finder.find_all(text, stop)}
+
     def find(self, strings: Sequence[str], stop: Stop | None = None) -> list[Found]:
         """The literals in ``strings``, and where the end of a string begins one."""
         starts, length = [], 0
@@ -106,16 +115,15 @@ def render_shielded(
     ``source`` is the template's; it tells which literals the template may look for.
     """
     text = render(values)
-    segments = marks.cut(text, stop)
     strings = strings_of(values)
     found = marks.find(strings, stop)
-    if found:
-        shielded = _Shielded(render, values, strings, text, found)
-        shielded.shield(found, source)
-        own = [Segment(shielded.restored(part.text), part.markup) for part in marks.cut(shielded.text, stop)]
-        literals = sum(part.markup for part in segments) - sum(part.markup for part in own)
-        return Rendering(text, tuple(own), literals)
-    return Rendering(text, tuple(segments), 0)
+    if not found:
+        return Rendering(text, tuple(marks.cut(text, stop)), 0)
+    shielded = _Shielded(render, values, strings, text, found)
+    shielded.shield(found, source, lambda: marks.kinds(text, stop))
+    own = marks.cut(shielded.text, stop)
+    segments = tuple(Segment(shielded.restored(part.text), part.markup) for part in own)
+    return Rendering(text, segments, marks.count(text, stop) - sum(part.markup for part in own))
 
 
 class _Shielded:
@@ -138,19 +146,26 @@ class _Shielded:
         """``text`` without shields."""
         return text.translate(self._back)
 
-    def shield(self, found: Sequence[Found], source: str) -> None:
-        """Render so that as many of ``found`` are shielded as change nothing else."""
+    def shield(self, found: Sequence[Found], source: str, present: Callable[[], set[str]]) -> None:
+        """Render so that as many of ``found`` are shielded as change nothing else.
+
+        ``present`` tells the literals in the plain rendering: of others there is nothing to shield.
+        """
         if self._try(found):
             return
-        asked = [item for item in found if item.literal in source]
         harmless = [item for item in found if item.literal not in source]
         free = harmless if self._try(harmless) else []
-        by_string: dict[int, list[Found]] = {}
-        for item in asked:
-            by_string.setdefault(item.string, []).append(item)
-        for items in list(by_string.values())[:_MOST_TRIALS]:
-            if self._try(items):
-                free += items
+        trials = _MOST_TRIALS
+        for kind in sorted({item.literal for item in found} & present()):
+            items = [item for item in found if item.literal == kind and kind in source]
+            for group in (items, *(_by_string(items) if len(self._plain) <= _LONG else ())):
+                trials -= 1
+                if not group or trials < 0:
+                    break
+                if self._try(group):
+                    free = free + group
+                    if group is items:
+                        break
         self._try(free)
 
     def _try(self, chosen: Sequence[Found]) -> bool:
@@ -164,16 +179,25 @@ class _Shielded:
         return kept
 
     def _with_shields(self, chosen: Sequence[Found]) -> list[str]:
-        places: dict[int, set[int]] = {}
+        places: dict[int, list[int]] = {}
         for item in chosen:
-            places.setdefault(item.string, set()).add(item.offset)
+            places.setdefault(item.string, []).append(item.offset)
         changed = list(self._strings)
         for number, offsets in places.items():
-            characters = list(changed[number])
-            for offset in offsets:
-                characters[offset] = self._shields[characters[offset]]
-            changed[number] = "".join(characters)
+            pieces: list[str] = []
+            string, start = changed[number], 0
+            for offset in sorted(offsets):
+                pieces += (string[start:offset], self._shields[string[offset]])
+                start = offset + 1
+            changed[number] = "".join((*pieces, string[start:]))
         return changed
+
+
+def _by_string(items: Sequence[Found]) -> list[list[Found]]:
+    groups: dict[int, list[Found]] = {}
+    for item in items:
+        groups.setdefault(item.string, []).append(item)
+    return list(groups.values())
 
 
 def strings_of(value: Any) -> list[str]:
