@@ -21,21 +21,10 @@ from tests.benchmarks.peers import Peer, open_peer
 Answer = dict[str, object]
 
 
-def warm(peer: Peer, folder: str, *, ids: bool = False) -> dict[str, Answer]:
-    """Each corpus: run over half of the slices, then time the other half, each slice seen once."""
-    call = peer.encode if ids else peer.count
-    return {kind: _warm(call, text) for kind, text in corpora.read(Path(folder)).items()}
-
-
-def encode(peer: Peer, folder: str) -> dict[str, Answer]:
-    """The same, for ids as a list."""
-    return warm(peer, folder, ids=True)
-
-
 def cold(peer: Peer, path: str) -> Answer:
     """The first pass over one corpus; one letter is counted before, for what a library sets up at its first call."""
     peer.count("a")
-    return _timed(peer.count, corpora.slices(Path(path).read_bytes().decode())[1])
+    return timed(peer.count, corpora.slices(Path(path).read_bytes().decode())[1])
 
 
 def large(peer: Peer, path: str) -> Answer:
@@ -70,14 +59,8 @@ def growth(peer: Peer, kind: str) -> list[float | str]:
     return found
 
 
-def _warm(call: Callable[[str], object], text: str) -> Answer:
-    before, timed = corpora.slices(text)
-    for part in before:
-        call(part)
-    return _timed(call, timed)
-
-
-def _timed(call: Callable[[str], object], parts: list[str]) -> Answer:
+def timed(call: Callable[[str], object], parts: list[str]) -> Answer:
+    """Seconds, bytes and answers of one pass; of ids a checksum."""
     answers: list[object] = []
     gc.disable()
     start = time.process_time()
@@ -92,9 +75,7 @@ def _timed(call: Callable[[str], object], parts: list[str]) -> Answer:
     }
 
 
-TASKS: dict[str, Callable[[Peer, str], object]] = {
-    "warm": warm, "encode": encode, "cold": cold, "large": large, "growth": growth,
-}  # fmt: skip
+TASKS: dict[str, Callable[[Peer, str], object]] = {"cold": cold, "large": large, "growth": growth}
 
 if __name__ == "__main__":
     task, peer_name, vocabulary, argument = sys.argv[1:]

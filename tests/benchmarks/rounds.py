@@ -11,12 +11,12 @@ from typing import Any
 
 from tests.benchmarks.corpora import SLICE
 
-_ONE_THREAD = {"RAYON_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
+ONE_THREAD = {"RAYON_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
 
 
 def run_alone(task: str, peer: str, vocabulary: str, argument: str, cpus: Sequence[int] | None = None) -> Any:
     """The result of a task in a fresh process, on these CPUs alone; ``None`` where the process fails."""
-    env = os.environ | (_ONE_THREAD if cpus is None else {"RAYON_NUM_THREADS": str(len(cpus))})
+    env = os.environ | (ONE_THREAD if cpus is None else {"RAYON_NUM_THREADS": str(len(cpus))})
     bound = [] if cpus is None else ["taskset", "--cpu-list", ",".join(map(str, cpus))]
     command = [*bound, sys.executable, "-m", "tests.benchmarks.alone", task, peer, vocabulary, argument]
     done = subprocess.run(command, env=env, capture_output=True, text=True, errors="replace", check=False)
