@@ -21,8 +21,7 @@ def run() -> None:
     )
     print(f"(n/a: the step before lets expect more than {MOST_SECONDS:.0f} s)\n")
     peers = [peer for peer in available(VOCABULARY) if peer != "weighbridge (python)"]
-    rows = [[peer, *(_cell(_best(peer, kind)) for kind in TEXTS)] for peer in peers]
-    print_table(["peer", *TEXTS], rows)
+    print_table(["peer", *TEXTS], ([peer, *(_cell(_best(peer, kind)) for kind in TEXTS)] for peer in peers))
 
 
 def _best(peer: str, kind: str) -> list[float | str]:

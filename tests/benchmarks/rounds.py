@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tests.benchmarks.corpora import SLICE
@@ -41,10 +41,10 @@ def cell(ours: dict[str, Any] | None, theirs: dict[str, Any] | None, reference: 
     return f"{ratio:.2f} ({speed:.1f} MB/s, {exact})"
 
 
-def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A table in Markdown."""
+def print_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """A table in Markdown, each row as soon as it is there."""
     print("| " + " | ".join(head) + " |")
-    print("|" + "---|" * len(head))
+    print("|" + "---|" * len(head), flush=True)
     for row in rows:
         print("| " + " | ".join(row) + " |", flush=True)
     print()
