@@ -13,7 +13,6 @@ from http.client import HTTPConnection
 from pathlib import Path
 
 CONNECTIONS = 8
-SECONDS = 2
 _SCRIPT = Path(__file__).with_name("post.lua")
 _UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0}
 
@@ -35,16 +34,16 @@ def client() -> str:
     )
 
 
-def load(url: str, bodies: Path, headers: Mapping[str, str], bound: Sequence[str] = ()) -> Load:
+def load(url: str, bodies: Path, headers: Mapping[str, str], seconds: int, bound: Sequence[str] = ()) -> Load:
     """POST the lines of ``bodies`` to ``url``; ``bound`` stands before the command. Raises where one is refused."""
     if not shutil.which("wrk"):
-        return _by_hand(url, bodies, headers)
+        return _by_hand(url, bodies, headers, seconds)
     command = [
         *bound,
         "wrk",
         "-t1",
         f"-c{CONNECTIONS}",
-        f"-d{SECONDS}s",
+        f"-d{seconds}s",
         "--timeout",
         "30s",
         "--latency",
@@ -72,11 +71,11 @@ def _seconds(text: str | None) -> float:
     return float(found[1]) * _UNITS[found[2]] if found else float("nan")
 
 
-def _by_hand(url: str, bodies: Path, headers: Mapping[str, str]) -> Load:
+def _by_hand(url: str, bodies: Path, headers: Mapping[str, str], seconds: int) -> Load:
     host, _, path = url.removeprefix("http://").partition("/")
     connection, lines, times = HTTPConnection(host), bodies.read_bytes().splitlines(), list[float]()
     start = time.perf_counter()
-    while time.perf_counter() - start < SECONDS:
+    while time.perf_counter() - start < seconds:
         begun = time.perf_counter()
         connection.request("POST", f"/{path}", lines[len(times) % len(lines)], dict(headers))
         answer = connection.getresponse()
