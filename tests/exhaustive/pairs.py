@@ -27,6 +27,12 @@ def ranked_specs() -> dict[str, TokenizerSpec]:
     return specs
 
 
+def distinct_names() -> list[str]:
+    """Of the vocabularies that have ranks and split pattern in common, the first one's name alone."""
+    first = {(spec.sha256, spec.pattern): name for name, spec in reversed(ranked_specs().items())}
+    return sorted(first.values())
+
+
 class Pair:
     """The extension's vocabulary and tiktoken's, of one rank file; neither normalizes."""
 

@@ -11,10 +11,10 @@ import pytest
 
 from adapters.manifest import read_manifest
 from adapters.native import AVAILABLE
-from tests.exhaustive.pairs import Pair
+from tests.exhaustive.pairs import Pair, distinct_names
 
 SPECS = {name: spec for name, spec in read_manifest().vendored.items() if spec.family == "tiktoken"}
-NAMES = [name for name in SPECS if name != "o200k_harmony"]  # the ranks and the pattern of o200k_base
+NAMES = [name for name in distinct_names() if name in SPECS]
 
 if not AVAILABLE and os.environ.get("WEIGHBRIDGE_REQUIRE_NATIVE") != "1":
     collect_ignore_glob = ["test_*.py"]
