@@ -45,6 +45,7 @@ lock: ## Write the lock files anew from pyproject.toml (needs uv)
 	uv pip compile --universal --generate-hashes --no-header --no-annotate --python-version 3.11 --group build --group dev pyproject.toml -o requirements-dev.lock
 	uv pip compile --universal --generate-hashes --no-header --no-annotate --python-version 3.11 -c requirements-dev.lock --group bench -o tests/benchmarks/requirements.lock
 	echo 'litellm[proxy]' | uv pip compile --universal --generate-hashes --no-header --no-annotate --python-version 3.11 - -o tests/benchmarks/litellm.lock
+	echo ctok==1.3.0 | uv pip compile --no-deps --generate-hashes --no-header --no-annotate --python-version 3.12 - -o requirements-ctok.lock
 
 clean: ## Remove the environment and all that was built
 	rm -rf $(VENV) adapters/native/*.so build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
@@ -59,8 +60,9 @@ $(VENV)/.run: requirements.lock pyproject.toml setup.py $(NATIVE) | $(VENV)/bin/
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
-$(VENV)/.dev: requirements-dev.lock $(VENV)/.run
+$(VENV)/.dev: requirements-dev.lock requirements-ctok.lock $(VENV)/.run
 	$(BIN)/pip install --quiet --require-hashes -r requirements-dev.lock
+	$(BIN)/pip install --quiet --require-hashes --no-deps --ignore-requires-python -r requirements-ctok.lock # runs on 3.11
 	@touch $@
 
 $(VENV)/.bench: tests/benchmarks/requirements.lock $(VENV)/.dev

@@ -13,12 +13,14 @@ import tiktoken
 
 from adapters.bpe.tokenizer import BpeTokenizer
 from adapters.bpe.vocabulary import read_ranks
+from adapters.claude import ClaudeCounter, PlainTiles, Tiles, Tiling, read_pieces, small_letters, traits
 from adapters.huggingface import HuggingFaceTokenizer
 from adapters.native import AVAILABLE, FAMILIES
 from adapters.port import (
     EngineMissing,
     FallbackListener,
     Family,
+    TokenCounter,
     Tokenizer,
     TokenizerError,
     TokenizerSpec,
@@ -32,6 +34,7 @@ from adapters.tiktoken import TiktokenTokenizer, build_encoding
 
 if AVAILABLE or TYPE_CHECKING:
     from adapters.native._core import Vocabulary
+    from adapters.native.claude import NativeTiles
     from adapters.native.tokenizer import NativeTokenizer, read_vocabulary
 
 Engine = Literal["native", "library", "python"]
@@ -62,14 +65,15 @@ class Vocabularies:
     def __init__(self, specs: Mapping[str, TokenizerSpec], options: LoaderOptions | None = None) -> None:
         self.specs = dict(specs)
         self._options = options or LoaderOptions()
-        self._loaded: dict[str, Tokenizer] = {}
+        self._loaded: dict[str, TokenCounter] = {}
         self._ranks: dict[str, dict[bytes, int]] = {}
         self._encodings: dict[tuple[str, str], tiktoken.Encoding] = {}
         self._native: dict[tuple[str, str], Vocabulary] = {}
+        self._tiles: dict[tuple[str, bool], Tiles] = {}
         self._lock = threading.RLock()
 
-    def load(self, name: str) -> Tokenizer:
-        """The tokenizer called ``name``.
+    def load(self, name: str) -> TokenCounter:
+        """The tokenizer called ``name``, or the counter where its vocabulary has no ids.
 
         Raises ``UnknownVocabulary``, ``VocabularyMissing`` (no file) or ``VocabularyDamaged`` (wrong bytes or ids).
         """
@@ -84,11 +88,11 @@ class Vocabularies:
                 self._loaded[name] = self._named(spec)
             return self._loaded[name]
 
-    def load_all(self, names: Iterable[str] | None = None) -> dict[str, Tokenizer]:
+    def load_all(self, names: Iterable[str] | None = None) -> dict[str, TokenCounter]:
         """Load every vocabulary, or those in ``names``, and return them by name."""
         return {name: self.load(name) for name in (self.specs if names is None else names)}
 
-    def _named(self, spec: TokenizerSpec) -> Tokenizer:
+    def _named(self, spec: TokenizerSpec) -> TokenCounter:
         """Build a tokenizer; an error says which vocabulary it is about."""
         try:
             return self._build(spec)
@@ -97,9 +101,11 @@ class Vocabularies:
                 error.args = (f"The vocabulary {spec.name!r} ({spec.path.name}) cannot serve: {error}",)
             raise
 
-    def _build(self, spec: TokenizerSpec) -> Tokenizer:
+    def _build(self, spec: TokenizerSpec) -> TokenCounter:
         if spec.family in (Family.TIKTOKEN, Family.BPE):
             return self._ranked(spec)
+        if spec.family is Family.CLAUDE:
+            return self._tiled(spec)
         data = read_verified(spec)
         tokenizer: Tokenizer
         if spec.family is Family.HUGGINGFACE:
@@ -109,6 +115,30 @@ class Vocabularies:
                 check_model(data)  # a malformed model can crash its process: a stranger's file is tried in another one
             tokenizer = SentencePieceTokenizer(spec, data)
         return _proven(tokenizer, spec)
+
+    def _tiled(self, spec: TokenizerSpec) -> TokenCounter:
+        """A counter of the claude family; vocabularies that differ in their marking alone share what is built."""
+        wants_native = self._options.engine == "native"
+        if wants_native:
+            try:
+                self._require_native()
+                return _counting(ClaudeCounter(spec, self._tiles_of(spec, native=True)), spec)
+            except (EngineMissing, VocabularyDamaged):
+                if self._options.require_native:
+                    raise
+        counter = _counting(ClaudeCounter(spec, self._tiles_of(spec, native=False)), spec)
+        if wants_native:
+            self._options.on_fallback(spec.name, counter.engine)
+        return counter
+
+    def _tiles_of(self, spec: TokenizerSpec, *, native: bool) -> Tiles:
+        key = (spec.sha256, native)
+        if key not in self._tiles:
+            file = read_verified(spec)
+            self._tiles[key] = (
+                NativeTiles(file, traits(), small_letters()) if native else PlainTiles(Tiling(read_pieces(file)))
+            )
+        return self._tiles[key]
 
     def _ranked(self, spec: TokenizerSpec) -> Tokenizer:
         wants_native = self._options.engine == "native" and spec.pattern in FAMILIES
@@ -127,11 +157,7 @@ class Vocabularies:
     def _native_or_none(self, spec: TokenizerSpec) -> Tokenizer | None:
         """The native engine's tokenizer, proven; ``None`` where the next engine has to serve."""
         try:
-            if not AVAILABLE:
-                raise EngineMissing(
-                    "The native engine is required but was not built. Install a C compiler and install the package "
-                    "anew, or unset WEIGHBRIDGE_REQUIRE_NATIVE to be served by the next engine."
-                )
+            self._require_native()
             data: bytes | None = None
             key = (spec.sha256, FAMILIES[spec.pattern])
             if key not in self._native:
@@ -147,6 +173,14 @@ class Vocabularies:
             if self._options.require_native:
                 raise
             return None
+
+    @staticmethod
+    def _require_native() -> None:
+        if not AVAILABLE:
+            raise EngineMissing(
+                "The native engine is required but was not built. Install a C compiler and install the package "
+                "anew, or unset WEIGHBRIDGE_REQUIRE_NATIVE to be served by the next engine."
+            )
 
     def _library_or_python(self, spec: TokenizerSpec, ranks: dict[bytes, int]) -> Tokenizer:
         plain = BpeTokenizer(spec, ranks)
@@ -222,6 +256,17 @@ def _require_apart(spec: TokenizerSpec, ranks: Mapping[bytes, int]) -> None:
             f"Special tokens of the vocabulary {spec.name!r} have ids that its file gives to ordinary text: "
             f"{', '.join(clashing[:5])}."
         )
+
+
+def _counting(counter: TokenCounter, spec: TokenizerSpec) -> TokenCounter:
+    """``counter``, once it gives the known answer."""
+    known = spec.known_answer
+    if known is not None and counter.count(known.text) != known.tokens:
+        raise VocabularyDamaged(
+            f"The vocabulary {spec.name!r} does not give the known answer with the engine {counter.engine!r}. "
+            "Its file or its marking does not belong to it."
+        )
+    return counter
 
 
 def _proven(tokenizer: Tokenizer, spec: TokenizerSpec, *, twin: Tokenizer | None = None) -> Tokenizer:

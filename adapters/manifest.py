@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import TypeVar
 
-from adapters.port import Family, KnownAnswer, TokenizerError, TokenizerSpec
+from adapters.port import Family, KnownAnswer, Marking, TokenizerError, TokenizerSpec
 
 _Entry = TypeVar("_Entry", TokenizerSpec, "OnRequest")
 
@@ -19,7 +19,12 @@ _DEFAULT = Path(__file__).with_name("vocabularies") / "manifest.toml"
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
 _NORMALIZERS = ("", "NFC", "NFKC")
-_SUFFIX = {Family.TIKTOKEN: ".tiktoken", Family.HUGGINGFACE: ".tokenizer.json", Family.SENTENCEPIECE: ".model"}
+_SUFFIX = {
+    Family.TIKTOKEN: ".tiktoken",
+    Family.HUGGINGFACE: ".tokenizer.json",
+    Family.SENTENCEPIECE: ".model",
+    Family.CLAUDE: ".pieces",
+}
 
 
 class ManifestError(TokenizerError):
@@ -141,6 +146,12 @@ class _Table:
             raise self.error(f"{key!r} must be an integer, 0 or more")
         return value
 
+    def truth(self, key: str) -> bool:
+        value = self._left.pop(key, None)
+        if not isinstance(value, bool):
+            raise self.error(f"{key!r} must be true or false")
+        return value
+
     def numbers(self, key: str) -> tuple[int, ...]:
         values = self._left.pop(key, None)
         if not isinstance(values, list) or not values or any(type(value) is not int for value in values):
@@ -231,7 +242,10 @@ class _Reader:
         if family not in _SUFFIX:
             raise table.error(f"'family' must be one of {', '.join(_SUFFIX)}")
         size = table.number("size")
-        known = table.numbers("known_ids")
+        marking = _marking(table) if family == Family.CLAUDE else None
+        known = () if marking else table.numbers("known_ids")
+        known_text = table.text("known_text") if marking else self._answer
+        known_tokens = table.number("known_tokens") if marking else 0
         spec = TokenizerSpec(
             name=table.matching("name", _NAME, "lower-case letters, digits, '_', '.' and '-'"),
             family=Family(family),
@@ -243,7 +257,8 @@ class _Reader:
             normalizer=self._normalizer(table),
             special=_special(table, size),
             rank_offset=table.number("rank_offset", 0),
-            known_answer=KnownAnswer(self._answer, known),
+            known_answer=KnownAnswer(known_text, known, known_tokens),
+            marking=marking,
             license=table.text("license"),
             used_by=table.text("used_by"),
         )
@@ -268,6 +283,13 @@ class _Reader:
         if name not in _NORMALIZERS:
             raise table.error("'normalizer' must be NFC or NFKC")
         return name
+
+
+def _marking(table: _Table) -> Marking:
+    rules = table.table("marking")
+    marking = Marking(rules.truth("folds_quotes"), rules.truth("capitals"), rules.truth("opened"))
+    rules.done()
+    return marking
 
 
 def _special(table: _Table, size: int) -> Mapping[str, int]:

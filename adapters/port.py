@@ -25,6 +25,7 @@ class Family(StrEnum):
     HUGGINGFACE = "huggingface"
     SENTENCEPIECE = "sentencepiece"
     BPE = "bpe"
+    CLAUDE = "claude"
 
 
 FallbackListener = Callable[[str, str], None]
@@ -100,10 +101,24 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class KnownAnswer:
-    """A text and the ids that a tokenizer must give for it before it may serve."""
+    """A text, and the ids that a tokenizer must give for it before it may serve; of a mere counter ``tokens``."""
 
     text: str
-    ids: tuple[int, ...]
+    ids: tuple[int, ...] = ()
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Marking:
+    """How a vocabulary of the claude family marks words.
+
+    ``folds_quotes``: curly quotes count as straight ones. ``capitals``: a word in capitals is a mark and small letters.
+    ``opened``: a message opens with the border of a word, which takes the place of a blank.
+    """
+
+    folds_quotes: bool
+    capitals: bool
+    opened: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +127,8 @@ class TokenizerSpec:
 
     ``pattern`` is the split pattern itself (a regular expression), empty where the file brings its own. ``rank_offset``
     is added to a merge rank to get its id. ``normalizer`` is ``""``, ``"NFC"`` or ``"NFKC"`` for tiktoken-style
-    vocabularies. ``sha256`` and ``bytes`` describe the file once decompressed; ``size`` counts all ids, special ones
-    included.
+    vocabularies. ``marking`` belongs to the claude family. ``sha256`` and ``bytes`` describe the file once
+    decompressed; ``size`` counts all ids, special ones included, or the pieces of the claude family.
     """
 
     name: str
@@ -127,6 +142,7 @@ class TokenizerSpec:
     special: Mapping[str, int] = field(default_factory=lambda: NO_TOKENS)
     rank_offset: int = 0
     known_answer: KnownAnswer | None = None
+    marking: Marking | None = None
     license: str = ""
     source: str = ""
     used_by: str = ""
@@ -150,7 +166,7 @@ class TokenCounter(Protocol):
 
     @property
     def engine(self) -> str:
-        """What counts: ``native``, ``tiktoken``, ``huggingface``, ``sentencepiece``, ``ctok`` or ``python``."""
+        """What counts: ``native``, ``tiktoken``, ``huggingface``, ``sentencepiece`` or ``python``."""
         ...
 
     @property
@@ -166,6 +182,11 @@ class TokenCounter(Protocol):
     @property
     def always_matched(self) -> Mapping[str, int]:
         """Literals, and their ids, that the vocabulary's own library reads as one token in ordinary text too."""
+        ...
+
+    @property
+    def vocab_size(self) -> int:
+        """How many ids exist, special tokens included; of a reconstructed vocabulary the pieces that are known."""
         ...
 
     @property
@@ -186,13 +207,9 @@ class TokenCounter(Protocol):
         ...
 
 
+@runtime_checkable
 class Tokenizer(TokenCounter, Protocol):
     """A counter that also gives the ids, the pieces and the way back."""
-
-    @property
-    def vocab_size(self) -> int:
-        """How many ids exist, special tokens included."""
-        ...
 
     def encode(self, text: str, *, parse_special: bool = False, stop: Stop | None = None) -> list[int]:
         """Ids of ``text``; with ``parse_special`` the literal of a special token becomes its one id.

@@ -1,13 +1,12 @@
-/* The extension module: one type, Vocabulary. Everything about the interpreter is here. */
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+/* The extension module, and its type Vocabulary; Pieces is in claude.c. */
+#include "caller.h"
 
 #include <stdlib.h>
 
+#include "claude.h"
 #include "scan.h"
 #include "training.h"
 
-#define RELEASE_BEYOND 2048 /* bytes of a text from which on the interpreter's lock is released */
 #define MOST_KEPT 4         /* memories that wait for a next call */
 
 typedef struct {
@@ -17,24 +16,6 @@ typedef struct {
     Memory *kept[MOST_KEPT]; /* taken and given back under the interpreter's lock */
     int kept_count;
 } VocabularyObject;
-
-typedef struct {
-    PyObject *check; /* NULL or a callable that raises to end the work */
-    PyThreadState *released;
-} Caller;
-
-static int ask(void *context)
-{
-    Caller *caller = context;
-    if (caller->released)
-        PyEval_RestoreThread(caller->released);
-    PyObject *answer = PyObject_CallObject(caller->check, NULL);
-    int stopped = answer == NULL;
-    Py_XDECREF(answer);
-    if (caller->released)
-        caller->released = PyEval_SaveThread();
-    return stopped;
-}
 
 static Memory *take_memory(VocabularyObject *self)
 {
@@ -248,7 +229,7 @@ static int execute(PyObject *module)
         return -1;
     int failed = PyModule_AddType(module, (PyTypeObject *)type);
     Py_DECREF(type);
-    return failed ? failed : add_training_types(module);
+    return failed || add_training_types(module) || add_pieces_type(module) ? -1 : 0;
 }
 
 static PyModuleDef_Slot module_slots[] = {{Py_mod_exec, (void *)execute}, {0, NULL}};

@@ -17,7 +17,7 @@ def code_points(name: str) -> Ranges:
     r"""The code points of a property, as ranges.
 
     ``name`` is a general category (``Lu``), a group of them (``L``), a script of the table (``Han``), ``White_Space``,
-    ``Word`` (what ``\w`` matches) or ``Any``. Raises ``UnknownProperty``.
+    ``Word`` (what ``\w`` matches), ``Uppercase``, ``Lowercase`` or ``Any``. Raises ``UnknownProperty``.
     """
     if name == "Any":
         return ((0, LAST_CODE_POINT),)

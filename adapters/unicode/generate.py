@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from adapters.unicode.probe_classes import PROPERTIES, category_runs, members
+from adapters.unicode.case import render_shifts
+from adapters.unicode.probe_case import lowercase
+from adapters.unicode.probe_classes import ALPHABETIC_MARK, PROPERTIES, category_runs, members
 from adapters.unicode.probe_normalization import Normalization, probe
 from adapters.unicode.ranges import from_code_points, render
 
@@ -52,6 +54,22 @@ def normalization_tables() -> str:
             "",
             "# Combining marks by canonical combining class: 1 is the lowest class that exists, and so on upwards.",
             *_dictionary("COMBINING", classes),
+            "",
+        ]
+    )
+
+
+def case_tables() -> str:
+    """The source of ``case_tables.py``."""
+    return "\n".join(
+        [
+            _docstring("Small letters of tokenizers, and marks", "tiktoken"),
+            "",
+            "# Runs of letters with a small letter of one code point: first-last/step+distance, hexadecimal.",
+            *_assignment("LOWERCASE", render_shifts(lowercase())),
+            "",
+            "# Combining marks with the property Alphabetic, ranges inclusive.",
+            *_assignment("ALPHABETIC_MARKS", render(from_code_points(members(ALPHABETIC_MARK))).split()),
             "",
         ]
     )
@@ -103,9 +121,10 @@ def _dictionary(name: str, table: Mapping[str, str] | Mapping[int, str]) -> list
 
 
 def main() -> None:
-    """Write both modules beside this one."""
+    """Write the modules beside this one."""
     folder = Path(__file__).parent
     (folder / "class_tables.py").write_text(class_tables(), encoding="ascii")
+    (folder / "case_tables.py").write_text(case_tables(), encoding="ascii")
     (folder / "normalization_tables.py").write_text(normalization_tables(), encoding="ascii")
 
 

@@ -222,6 +222,12 @@ def _compositions() -> Mapping[str, str]:
 
 
 @cache
+def combining_marks() -> Ranges:
+    """The marks that have a canonical combining class other than 0."""
+    return union(pair for ranges in tables.COMBINING.values() for pair in parse(ranges))
+
+
+@cache
 def _combining() -> Mapping[str, int]:
     """Every combining mark and its class, counted from 1."""
     return {

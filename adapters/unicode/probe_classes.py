@@ -19,8 +19,11 @@ _SCRIPTS = "Arabic Cyrillic Devanagari Greek Han Hangul Hebrew Hiragana Katakana
 PROPERTIES = {
     "White_Space": r"\s",
     "Word": r"\w",
+    "Uppercase": r"\p{Uppercase}",
+    "Lowercase": r"\p{Lowercase}",
     **{script: rf"\p{{{script}}}" for script in _SCRIPTS.split()},
 }
+ALPHABETIC_MARK = r"[\p{M}&&\p{Alphabetic}]"
 
 
 @cache

@@ -22,7 +22,7 @@ from service.api.schemas import (
     WirePiece,
 )
 from service.api.services import Later, Services
-from service.domain.counting import Count, CountBatch, Scale, count_text, count_texts, require_exact, require_own
+from service.domain.counting import Count, CountBatch, Scale, count_text, count_texts, own_tokenizer, require_exact
 
 _encode = msgspec.json.Encoder().encode
 _MAX_SAMPLED = 262_144
@@ -60,8 +60,7 @@ def tokenize(services: Services, body: bytes, stop: Stop | None) -> bytes:
             413, "text_too_long", f"At most {limit} bytes are taken at once. /v1/count takes more.", path="text"
         )
     scale = services.scale(request.model, request.provider, request.tokenizer)
-    require_own(scale)
-    tokenizer = scale.tokenizer
+    tokenizer = own_tokenizer(scale)
     parse = request.special_tokens == "parse"
     pieces = tokenizer.pieces(request.text, parse_special=parse) if request.pieces else None
     ids = (
@@ -82,12 +81,12 @@ def detokenize(services: Services, body: bytes, _stop: Stop | None) -> bytes:
     """``POST /v1/detokenize``."""
     request = decode(body, DetokenizeRequest)
     scale = services.scale(request.model, request.provider, request.tokenizer)
-    require_own(scale)
+    tokenizer = own_tokenizer(scale)
     return _encode(
         DetokenizeAnswer(
             **_header(scale),
-            text=scale.tokenizer.decode(request.ids),
-            bytes=base64.b64encode(scale.tokenizer.decode_bytes(request.ids)).decode(),
+            text=tokenizer.decode(request.ids),
+            bytes=base64.b64encode(tokenizer.decode_bytes(request.ids)).decode(),
         )
     )
 

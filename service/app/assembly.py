@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 
 from adapters.loader import LoaderOptions, Vocabularies
 from adapters.manifest import Manifest, read_manifest
-from adapters.port import Tokenizer, TokenizerSpec
+from adapters.port import TokenCounter, TokenizerSpec
 from adapters.unicode.scripts import script_of
 from service import __version__
 from service.api.application import build_api
@@ -67,7 +67,7 @@ class Assembly:
         self._manifest = read_manifest()
         self._rules = rule_book()
         self._library = read_library()
-        self._loaded: dict[str, tuple[TokenizerSpec, Tokenizer]] = {}
+        self._loaded: dict[str, tuple[TokenizerSpec, TokenCounter]] = {}
         self._lock = threading.Lock()
         self.remote = vendor_counter(settings, self.metrics.remote_counted)
         self._prices = self.bundled
@@ -144,13 +144,13 @@ class Assembly:
             remote=self.remote,
         )
 
-    def _load(self, specs: dict[str, TokenizerSpec]) -> dict[str, Tokenizer]:
+    def _load(self, specs: dict[str, TokenizerSpec]) -> dict[str, TokenCounter]:
         """Every vocabulary, or those that were chosen; one whose spec is unchanged is kept, others are loaded now."""
         patterns = frozenset(self._manifest.patterns.values())
         settings = self.settings
         options = LoaderOptions(settings.engine, patterns, self.metrics.fallback, settings.require_native)
         loader = Vocabularies(specs, options)
-        loaded: dict[str, tuple[TokenizerSpec, Tokenizer]] = {}
+        loaded: dict[str, tuple[TokenizerSpec, TokenCounter]] = {}
         for name in self.settings.vocabularies or specs:
             known = self._loaded.get(name)
             if known is not None and known[0] == specs.get(name):
@@ -172,7 +172,9 @@ def inner_app(services: Services) -> App:
     return HotRoutes(cast("App", build_api(services)), services, HOT)
 
 
-def _marks(tokenizers: dict[str, Tokenizer], manifest: Manifest, on_request: Sequence[TokenizerSpec]) -> frozenset[str]:
+def _marks(
+    tokenizers: dict[str, TokenCounter], manifest: Manifest, on_request: Sequence[TokenizerSpec]
+) -> frozenset[str]:
     special = [tokenizer.special_tokens for tokenizer in tokenizers.values()]
     special += [spec.special for spec in (*manifest.vendored.values(), *on_request)]
     return control_marks(special, chat_marks())

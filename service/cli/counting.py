@@ -13,7 +13,7 @@ from service.cli.group import Refusal
 from service.cli.output import note, print_json, print_table, printable_bytes
 from service.cli.requesting import counted, read_body, resolve_for, takes_request
 from service.cli.sources import shown, texts
-from service.domain.counting import Count, Scale, count_text
+from service.domain.counting import Count, Scale, count_text, tokenizer_of
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -117,9 +117,9 @@ def tokenize(
     [(name, text)] = texts([file])
     parse = special == "parse"
     if pieces:
-        _print_pieces(scale, scale.tokenizer.pieces(text, parse_special=parse), as_json=as_json)
+        _print_pieces(scale, tokenizer_of(scale).pieces(text, parse_special=parse), as_json=as_json)
     else:
-        ids = scale.tokenizer.encode(text, parse_special=parse)
+        ids = tokenizer_of(scale).encode(text, parse_special=parse)
         if as_json:
             print_json({"tokenizer": scale.info, "ids": ids, "tokens": len(ids)})
         else:

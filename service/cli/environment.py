@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from adapters.manifest import Manifest, read_manifest
-from adapters.port import Tokenizer, TokenizerSpec
+from adapters.port import TokenCounter, TokenizerSpec
 from service.cli.output import note
 from service.configfile import Config, load_catalog, read_config
 from service.configfile.rules import rule_book
@@ -134,7 +134,7 @@ class Environment:
         """The models that a comparison shows where none are named."""
         return compared_models()
 
-    def load(self, name: str) -> Tokenizer:
+    def load(self, name: str) -> TokenCounter:
         """One tokenizer, checked and proven. Raises ``TokenizerError``."""
         return self._vocabularies.load(name)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from adapters.port import Stop
+from adapters.port import Stop, Tokenizer
 from service.domain.catalog import Accuracy
 from service.domain.counting import Count, Scale
 from service.domain.estimate import CostRange
@@ -92,8 +92,12 @@ def by_script(
 ) -> dict[str, ScriptTokens]:
     """Characters and tokens of each script, most tokens first. A token belongs to its first character that has one.
 
-    ``scripts`` are those of ``scripts_of``. A stand-in's tokens are scaled so that they add up to ``total``.
+    ``scripts`` are those of ``scripts_of``. A stand-in's tokens are scaled so that they add up to ``total``. Empty
+    where the vocabulary only counts.
     """
+    tokenizer = scale.tokenizer
+    if not isinstance(tokenizer, Tokenizer):
+        return {}
     characters: dict[str, int] = {}
     tokens: dict[str, int] = {}
     for text, kinds in zip(texts, scripts, strict=False):
@@ -101,7 +105,7 @@ def by_script(
             stop.check()
         for kind in kinds:
             characters[kind] = characters.get(kind, 0) + 1
-        for piece in scale.tokenizer.pieces(text):
+        for piece in tokenizer.pieces(text):
             script = next((kind for kind in kinds[piece.start : piece.end] if kind != COMMON), COMMON)
             tokens[script] = tokens.get(script, 0) + 1
     shares = _apportioned(total, {script: tokens.get(script, 0) for script in characters | tokens})

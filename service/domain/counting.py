@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from adapters.port import Stop, Tokenizer, well_formed
+from adapters.port import Stop, TokenCounter, Tokenizer, well_formed
 from service.domain.catalog import Accuracy, Catalog, Estimator, ModelSpec, Resolution
-from service.domain.errors import InexactCount, NoTokenizer, UnknownTokenizer
+from service.domain.errors import InexactCount, NoIds, NoTokenizer, UnknownTokenizer
 from service.domain.literals import LiteralScanner
 from service.domain.notices import NO_NOTICES, LiteralNotice, Notice
 
@@ -83,7 +83,7 @@ class Scale:
     own vocabulary, if it has a public one, is ``wanted``.
     """
 
-    tokenizer: Tokenizer
+    tokenizer: TokenCounter
     info: TokenizerInfo
     scanner: LiteralScanner
     accuracy: Accuracy
@@ -106,7 +106,7 @@ class Scale:
 class Weigher:
     """Finds the scale for a model or a tokenizer, and counts texts on it. Every tokenizer is loaded beforehand."""
 
-    def __init__(self, catalog: Catalog, tokenizers: Mapping[str, Tokenizer], marks: frozenset[str]) -> None:
+    def __init__(self, catalog: Catalog, tokenizers: Mapping[str, TokenCounter], marks: frozenset[str]) -> None:
         self.catalog = catalog
         self.tokenizers = tokenizers
         self._scanners = {
@@ -134,7 +134,7 @@ class Weigher:
             scale = self._by_model[key] = self._resolved(found)
         return scale
 
-    def _plain(self, tokenizer: Tokenizer) -> Scale:
+    def _plain(self, tokenizer: TokenCounter) -> Scale:
         info = TokenizerInfo(
             tokenizer.name, tokenizer.family.value, tokenizer.engine, tokenizer.sha256, tokenizer.added_tokens
         )
@@ -196,7 +196,7 @@ def count_text(
         ordinary = well_formed(text)
         utf8_bytes = len(ordinary.encode())
         notices += (Notice("lone_surrogate", "A surrogate that is half a character was replaced by U+FFFD.", path),)
-    if parse_special:
+    if parse_special and isinstance(scale.tokenizer, Tokenizer):
         counted = len(scale.tokenizer.encode(ordinary, parse_special=True, stop=stop))
     else:
         counted = scale.tokenizer.count(ordinary, stop=stop)
@@ -239,10 +239,18 @@ def count_texts(
     )
 
 
-def require_own(scale: Scale) -> None:
-    """Raise ``NoTokenizer`` where ids would be a stand-in's: they mean nothing to the model."""
+def own_tokenizer(scale: Scale) -> Tokenizer:
+    """What gives the model's own ids. Raises ``NoTokenizer`` where they would be a stand-in's, and ``NoIds``."""
     if scale.stand_in:
         raise NoTokenizer(scale.wanted)
+    return tokenizer_of(scale)
+
+
+def tokenizer_of(scale: Scale) -> Tokenizer:
+    """What gives ids, be they a stand-in's. Raises ``NoIds`` where the vocabulary only counts."""
+    if not isinstance(scale.tokenizer, Tokenizer):
+        raise NoIds(scale.tokenizer.name)
+    return scale.tokenizer
 
 
 def require_exact_count(count: Count) -> None:

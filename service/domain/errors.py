@@ -63,6 +63,19 @@ class NoTokenizer(DomainError):
         super().__init__(f"The model is known, but there is no tokenizer for it: {advice}")
 
 
+class NoIds(DomainError):
+    """Ids or pieces were asked for from a vocabulary that only counts."""
+
+    code: ClassVar[str] = "no_ids"
+
+    def __init__(self, vocabulary: str) -> None:
+        self.vocabulary = vocabulary
+        super().__init__(
+            f"The vocabulary {vocabulary!r} was reconstructed from counts: it tells how many tokens a text has, and "
+            "not which. POST /v1/count counts with it."
+        )
+
+
 class InconsistentUsage(DomainError):
     """A usage contradicts itself: a part is negative or larger than its whole. ``problem`` names both."""
 

@@ -14,7 +14,7 @@ import pytest
 
 from adapters.loader import LoaderOptions, Vocabularies
 from adapters.manifest import Manifest, read_manifest
-from adapters.port import Family, Tokenizer, TokenizerSpec
+from adapters.port import Family, TokenCounter, Tokenizer, TokenizerSpec
 
 _MANIFEST = read_manifest()
 # Byte-level files without a normalizer; the manifest does not tell what a tokenizer.json does to a text.
@@ -36,12 +36,22 @@ def _ranked(spec: TokenizerSpec) -> bool:
     return spec.family is Family.TIKTOKEN
 
 
+def _has_ids(spec: TokenizerSpec) -> bool:
+    return spec.family is not Family.CLAUDE
+
+
 def _lossless(spec: TokenizerSpec) -> bool:
     return (_ranked(spec) and not spec.normalizer) or spec.name in _LOSSLESS_FILES
 
 
 def _grouped(names: Iterable[str]) -> list[Any]:
     return [pytest.param(name, id=name, marks=pytest.mark.xdist_group(name)) for name in names]
+
+
+def _tokenizer(vocabularies: Vocabularies, name: str) -> Tokenizer:
+    tokenizer = vocabularies.load(name)
+    assert isinstance(tokenizer, Tokenizer)
+    return tokenizer
 
 
 @pytest.fixture(scope="session")
@@ -63,18 +73,24 @@ def vocabularies() -> Vocabularies:
 
 
 @pytest.fixture(params=_grouped(_SPECS))
-def any_tokenizer(request: pytest.FixtureRequest, vocabularies: Vocabularies) -> Tokenizer:
+def any_counter(request: pytest.FixtureRequest, vocabularies: Vocabularies) -> TokenCounter:
     """Each vocabulary in turn."""
     return vocabularies.load(request.param)
+
+
+@pytest.fixture(params=_grouped(name for name, spec in _SPECS.items() if _has_ids(spec)))
+def any_tokenizer(request: pytest.FixtureRequest, vocabularies: Vocabularies) -> Tokenizer:
+    """Each vocabulary that has ids."""
+    return _tokenizer(vocabularies, request.param)
 
 
 @pytest.fixture(params=_grouped(name for name, spec in _SPECS.items() if _lossless(spec)))
 def lossless_tokenizer(request: pytest.FixtureRequest, vocabularies: Vocabularies) -> Tokenizer:
     """Each vocabulary whose ids hold every byte of a text."""
-    return vocabularies.load(request.param)
+    return _tokenizer(vocabularies, request.param)
 
 
 @pytest.fixture(params=_grouped(name for name, spec in _SPECS.items() if _ranked(spec)))
 def ranked_tokenizer(request: pytest.FixtureRequest, vocabularies: Vocabularies) -> Tokenizer:
     """Each tiktoken-style vocabulary."""
-    return vocabularies.load(request.param)
+    return _tokenizer(vocabularies, request.param)

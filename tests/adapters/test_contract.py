@@ -18,6 +18,7 @@ from adapters.port import (
     InvalidIds,
     Piece,
     Stop,
+    TokenCounter,
     Tokenizer,
     TokenizerSpec,
     VocabularyDamaged,
@@ -54,13 +55,16 @@ HOSTILE = {
 }
 
 
-def test_empty_text_has_no_tokens(any_tokenizer: Tokenizer) -> None:
-    assert any_tokenizer.count("") == 0
+def test_empty_text_has_no_tokens(any_counter: TokenCounter) -> None:
+    assert any_counter.count("") == 0
+    assert any_counter.fits("", 0)
+
+
+def test_empty_text_has_no_ids(any_tokenizer: Tokenizer) -> None:
     assert any_tokenizer.encode("") == []
     assert any_tokenizer.pieces("") == []
     assert any_tokenizer.decode([]) == ""
     assert any_tokenizer.decode_bytes([]) == b""
-    assert any_tokenizer.fits("", 0)
 
 
 @pytest.mark.parametrize("texts", [TEXTS, FUZZ], ids=["texts", "fuzz"])
@@ -71,30 +75,30 @@ def test_a_count_is_the_number_of_ids(any_tokenizer: Tokenizer, texts: tuple[str
 
 
 @pytest.mark.parametrize("texts", [TEXTS, FUZZ, ()], ids=["texts", "fuzz", "none"])
-def test_a_batch_is_counted_like_its_texts_one_by_one(any_tokenizer: Tokenizer, texts: tuple[str, ...]) -> None:
-    assert any_tokenizer.count_batch(texts) == [any_tokenizer.count(text) for text in texts]
+def test_a_batch_is_counted_like_its_texts_one_by_one(any_counter: TokenCounter, texts: tuple[str, ...]) -> None:
+    assert any_counter.count_batch(texts) == [any_counter.count(text) for text in texts]
 
 
 @pytest.mark.parametrize("texts", [TEXTS, FUZZ], ids=["texts", "fuzz"])
-def test_exactly_reaching_the_limit_fits(any_tokenizer: Tokenizer, texts: tuple[str, ...]) -> None:
+def test_exactly_reaching_the_limit_fits(any_counter: TokenCounter, texts: tuple[str, ...]) -> None:
     for text in texts:
-        count = any_tokenizer.count(text)
-        assert any_tokenizer.fits(text, count), text
-        assert any_tokenizer.fits(text, count + 1), text
-        assert not any_tokenizer.fits(text, count - 1), text
+        count = any_counter.count(text)
+        assert any_counter.fits(text, count), text
+        assert any_counter.fits(text, count + 1), text
+        assert not any_counter.fits(text, count - 1), text
 
 
-def test_a_long_text_fits_at_its_count_and_not_below(any_tokenizer: Tokenizer) -> None:
+def test_a_long_text_fits_at_its_count_and_not_below(any_counter: TokenCounter) -> None:
     text = long_string(150_000, seed=3)
-    count = any_tokenizer.count(text)
-    assert any_tokenizer.fits(text, count)
-    assert not any_tokenizer.fits(text, count - 1)
-    assert not any_tokenizer.fits(text, 1)
+    count = any_counter.count(text)
+    assert any_counter.fits(text, count)
+    assert not any_counter.fits(text, count - 1)
+    assert not any_counter.fits(text, 1)
 
 
-def test_a_negative_limit_fits_nothing(any_tokenizer: Tokenizer) -> None:
-    assert not any_tokenizer.fits("", -1)
-    assert not any_tokenizer.fits("a", -1)
+def test_a_negative_limit_fits_nothing(any_counter: TokenCounter) -> None:
+    assert not any_counter.fits("", -1)
+    assert not any_counter.fits("a", -1)
 
 
 @pytest.mark.parametrize("texts", [TEXTS, FUZZ], ids=["texts", "fuzz"])
@@ -197,6 +201,12 @@ def test_a_lone_surrogate_counts_like_the_replacement_character(any_tokenizer: T
         assert any_tokenizer.encode(broken, parse_special=True) == any_tokenizer.encode(repaired)
 
 
+def test_a_lone_surrogate_is_the_replacement_character_to_a_counter(any_counter: TokenCounter) -> None:
+    for broken, repaired in (("a\udc4db", "a\ufffdb"), ("\udc4d\ud83d", "\ufffd\ufffd"), ("\ud83d\udc4d", "👍")):
+        assert any_counter.count(broken) == any_counter.count_batch([broken])[0] == any_counter.count(repaired) > 0
+        assert any_counter.fits(broken, any_counter.count(repaired))
+
+
 def test_two_surrogates_that_make_one_character_are_two_code_points_of_a_span(any_tokenizer: Tokenizer) -> None:
     pieces = any_tokenizer.pieces("\ud83d\udc4d👍\ud83d x")
     assert pieces[-1].end == 6
@@ -205,53 +215,51 @@ def test_two_surrogates_that_make_one_character_are_two_code_points_of_a_span(an
 
 
 @pytest.mark.parametrize("shape", HOSTILE)
-def test_no_string_makes_a_counter_raise(any_tokenizer: Tokenizer, shape: str) -> None:
+def test_no_string_makes_a_counter_raise(any_counter: TokenCounter, shape: str) -> None:
     """On a million white-space characters tiktoken raises or panics; others once took minutes."""
     text = HOSTILE[shape]
-    assert 0 <= any_tokenizer.count(text) <= len(text.encode()) + 1
+    assert 0 <= any_counter.count(text) <= len(text.encode()) + 1
 
 
-def test_eight_threads_get_the_counts_of_one(any_tokenizer: Tokenizer) -> None:
+def test_eight_threads_get_the_counts_of_one(any_counter: TokenCounter) -> None:
     texts = [*TEXTS, *FUZZ]
-    expected = [any_tokenizer.count(text) for text in texts]
+    expected = [any_counter.count(text) for text in texts]
     start = threading.Barrier(8)
 
     def counts(shift: int) -> list[int]:
         start.wait()
         turned = [*texts[shift:], *texts[:shift]]
-        counted = any_tokenizer.count_batch(turned) if shift % 2 else [any_tokenizer.count(text) for text in turned]
+        counted = any_counter.count_batch(turned) if shift % 2 else [any_counter.count(text) for text in turned]
         return counted[len(texts) - shift :] + counted[: len(texts) - shift]
 
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(counts, range(8))) == [expected] * 8
 
 
-def test_another_thread_runs_while_a_long_text_is_counted(any_tokenizer: Tokenizer) -> None:
+def test_another_thread_runs_while_a_long_text_is_counted(any_counter: TokenCounter) -> None:
     """`tokenizers` holds the interpreter's lock for a whole `encode`; the batch calls release it."""
     ticks = 0
     for size in (1, 4, 16):
-        ticks = ticks_during(
-            lambda text="The weighbridge weighs 12 trucks. " * 30_000 * size: any_tokenizer.count(text)
-        )
+        ticks = ticks_during(lambda text="The weighbridge weighs 12 trucks. " * 30_000 * size: any_counter.count(text))
         if ticks >= 5:
             return
     pytest.fail(f"the counting thread kept the lock: {ticks} ticks")
 
 
-def test_a_deadline_in_the_past_stops_the_count(any_tokenizer: Tokenizer) -> None:
+def test_a_deadline_in_the_past_stops_the_count(any_counter: TokenCounter) -> None:
     with pytest.raises(DeadlineExceeded):
-        any_tokenizer.count("Hello, World!", stop=Stop(at=5.0, clock=lambda: 5.0))
+        any_counter.count("Hello, World!", stop=Stop(at=5.0, clock=lambda: 5.0))
 
 
-def test_a_deadline_that_passes_during_a_long_count_is_seen(any_tokenizer: Tokenizer) -> None:
+def test_a_deadline_that_passes_during_a_long_count_is_seen(any_counter: TokenCounter) -> None:
     looks = iter([1.0])
     with pytest.raises(DeadlineExceeded):
-        any_tokenizer.count("The weighbridge weighs. " * 20_000, stop=Stop(at=5.0, clock=lambda: next(looks, 9.0)))
+        any_counter.count("The weighbridge weighs. " * 20_000, stop=Stop(at=5.0, clock=lambda: next(looks, 9.0)))
 
 
-def test_a_deadline_ahead_changes_nothing(any_tokenizer: Tokenizer) -> None:
+def test_a_deadline_ahead_changes_nothing(any_counter: TokenCounter) -> None:
     text = "The weighbridge weighs. " * 20_000
-    assert any_tokenizer.count(text, stop=Stop(at=5.0, clock=lambda: 1.0)) == any_tokenizer.count(text)
+    assert any_counter.count(text, stop=Stop(at=5.0, clock=lambda: 1.0)) == any_counter.count(text)
 
 
 @pytest.mark.parametrize("wrong", [-1, 10**9, 2**31, 2**32, 2**63, 2**64, -(2**63)])
@@ -281,12 +289,12 @@ def test_ids_lie_inside_the_vocabulary(any_tokenizer: Tokenizer) -> None:
     assert 0 <= min(ids) <= max(ids) < any_tokenizer.vocab_size
 
 
-def test_a_tokenizer_says_what_the_manifest_says(any_tokenizer: Tokenizer, specs: dict[str, TokenizerSpec]) -> None:
-    spec = specs[any_tokenizer.name]
-    assert (any_tokenizer.family, any_tokenizer.sha256) == (spec.family, spec.sha256)
-    assert any_tokenizer.vocab_size == spec.size
+def test_a_tokenizer_says_what_the_manifest_says(any_counter: TokenCounter, specs: dict[str, TokenizerSpec]) -> None:
+    spec = specs[any_counter.name]
+    assert (any_counter.family, any_counter.sha256) == (spec.family, spec.sha256)
+    assert any_counter.vocab_size == spec.size
     if spec.family is Family.TIKTOKEN:
-        assert dict(any_tokenizer.special_tokens) == dict(spec.special)
+        assert dict(any_counter.special_tokens) == dict(spec.special)
 
 
 def test_bos_and_eos_are_no_part_of_a_count(any_tokenizer: Tokenizer) -> None:
@@ -297,28 +305,28 @@ def test_bos_and_eos_are_no_part_of_a_count(any_tokenizer: Tokenizer) -> None:
 
 
 def test_a_fresh_load_in_eight_threads_gives_one_tokenizer_with_right_counts(
-    any_tokenizer: Tokenizer, specs: dict[str, TokenizerSpec]
+    any_counter: TokenCounter, specs: dict[str, TokenizerSpec]
 ) -> None:
     """Loading at first use in two threads once gave silently wrong counts."""
-    fresh = Vocabularies({any_tokenizer.name: specs[any_tokenizer.name]})
+    fresh = Vocabularies({any_counter.name: specs[any_counter.name]})
     start = threading.Barrier(8)
 
     def load(_: int) -> tuple[int, list[int]]:
         start.wait()
-        tokenizer = fresh.load(any_tokenizer.name)
+        tokenizer = fresh.load(any_counter.name)
         return id(tokenizer), tokenizer.count_batch(TEXTS)
 
     with ThreadPoolExecutor(8) as pool:
         results = list(pool.map(load, range(8)))
     assert len({identity for identity, _ in results}) == 1
-    assert [counts for _, counts in results] == [any_tokenizer.count_batch(TEXTS)] * 8
+    assert [counts for _, counts in results] == [any_counter.count_batch(TEXTS)] * 8
 
 
 def test_a_file_cut_short_is_refused_and_left_as_it_is(
-    any_tokenizer: Tokenizer, specs: dict[str, TokenizerSpec], tmp_path_factory: pytest.TempPathFactory
+    any_counter: TokenCounter, specs: dict[str, TokenizerSpec], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """tiktoken deletes a cached file whose hash is wrong: the only copy of an offline machine."""
-    spec = specs[any_tokenizer.name]
+    spec = specs[any_counter.name]
     copy = tmp_path_factory.mktemp("damaged") / spec.path.name
     cut = spec.path.read_bytes()[:-1000]
     copy.write_bytes(cut)

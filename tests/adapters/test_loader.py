@@ -14,6 +14,7 @@ import adapters.loader
 from adapters.loader import LoaderOptions, Vocabularies, read_verified
 from adapters.manifest import read_manifest
 from adapters.port import (
+    EngineMissing,
     Family,
     KnownAnswer,
     TokenizerError,
@@ -89,7 +90,42 @@ def test_a_wrong_pattern_is_found_by_the_known_answer():
 
 
 def test_every_vendored_vocabulary_has_a_known_answer():
-    assert [name for name, spec in SPECS.items() if spec.known_answer is None or len(spec.known_answer.ids) < 8] == []
+    answers = {name: spec.known_answer for name, spec in SPECS.items()}
+    assert [name for name, known in answers.items() if known is None or max(len(known.ids), known.tokens) < 8] == []
+
+
+def test_a_counter_has_to_give_the_known_number_of_tokens():
+    spec = dataclasses.replace(SPECS["claude_v3"], known_answer=KnownAnswer("Hello", tokens=2))
+    with pytest.raises(VocabularyDamaged, match="does not give the known answer with the engine 'python'"):
+        Vocabularies({"claude_v3": spec}).load("claude_v3")
+
+
+@pytest.mark.parametrize("change", ["folds_quotes", "capitals", "opened"])
+@pytest.mark.parametrize("name", ["claude_v3", "claude_v4_7", "claude_v4_8"])
+def test_a_wrong_marking_is_found_by_the_known_answer(name, change):
+    marking = SPECS[name].marking
+    wrong = dataclasses.replace(marking, **{change: not getattr(marking, change)})
+    spec = dataclasses.replace(SPECS[name], marking=wrong)
+    with pytest.raises(VocabularyDamaged, match="known answer"):
+        Vocabularies({name: spec}).load(name)
+
+
+@pytest.mark.parametrize(("engine", "served"), [("native", "native"), ("library", "python"), ("python", "python")])
+def test_a_counter_is_served_by_the_engine_that_was_chosen(engine, served):
+    specs = {name: SPECS[name] for name in ("claude_v3", "claude_v4_7", "claude_v4_8")}
+    counters = Vocabularies(specs, LoaderOptions(engine=engine)).load_all()
+    assert {counter.engine for counter in counters.values()} == {served}
+    assert [counter.count("hello, world") for counter in counters.values()] == [3, 4, 4]
+
+
+def test_a_counter_falls_to_plain_python_and_says_so_where_the_extension_is_missing(monkeypatch):
+    monkeypatch.setattr(adapters.loader, "AVAILABLE", False)
+    told = []
+    loader = Vocabularies(SPECS, LoaderOptions(on_fallback=lambda *fallback: told.append(fallback)))
+    assert loader.load("claude_v4_8").count("hello, world") == 4
+    assert told == [("claude_v4_8", "python")]
+    with pytest.raises(EngineMissing, match="WEIGHBRIDGE_REQUIRE_NATIVE"):
+        Vocabularies(SPECS, LoaderOptions(require_native=True)).load("claude_v4_8")
 
 
 def test_an_engine_that_gives_other_ids_is_replaced_by_the_next_and_told_of(monkeypatch):

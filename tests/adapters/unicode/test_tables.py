@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from adapters import unicode
-from adapters.unicode import UnknownProperty, code_points, complement, generate, union
+from adapters.unicode import UnknownProperty, alphabetic_marks, code_points, complement, generate, lowercase, union
+from adapters.unicode.case import render_shifts
 
 _FOLDER = Path(unicode.__file__).parent
 _CATEGORIES = (
@@ -24,13 +25,45 @@ def test_normalization_tables_are_what_the_installed_tokenizers_answers():
     assert (_FOLDER / "normalization_tables.py").read_text(encoding="ascii") == generate.normalization_tables()
 
 
-def test_the_generator_writes_both_modules(tmp_path, monkeypatch):
+def test_case_tables_are_what_the_installed_tokenizers_answers():
+    assert (_FOLDER / "case_tables.py").read_text(encoding="ascii") == generate.case_tables()
+
+
+@pytest.mark.parametrize(
+    ("capital", "small"),
+    [("A", "a"), ("Σ", "σ"), ("Ā", "ā"), ("ẞ", "ß"), ("K", "k"), ("ǅ", "ǆ"), ("𐐀", "𐐨")],
+)
+def test_a_capital_has_its_small_letter(capital, small):
+    assert lowercase()[ord(capital)] == ord(small)
+    assert ord(small) not in lowercase()
+
+
+def test_a_small_letter_of_two_code_points_is_left_out():
+    assert ord("İ") not in lowercase()
+
+
+def test_a_vowel_sign_is_an_alphabetic_mark_and_an_accent_is_none():
+    members = {number for first, last in alphabetic_marks() for number in range(first, last + 1)}
+
+    assert {0x093E, 0x05B0, 0x0345} <= members
+    assert not {0x0301, 0x094D, 0xFE0F, ord("a")} & members
+
+
+def test_runs_of_small_letters_are_read_as_they_were_written():
+    small = {65: 97, 66: 98, 70: 71, 72: 73, 74: 75, 77: 70}
+
+    assert render_shifts(small) == ["41-42/1+20", "46-4a/2+1", "4d-4d/1-7"]
+
+
+def test_the_generator_writes_the_modules(tmp_path, monkeypatch):
     monkeypatch.setattr(generate, "__file__", str(tmp_path / "generate.py"))
+    monkeypatch.setattr(generate, "case_tables", lambda: "case\n")
     monkeypatch.setattr(generate, "class_tables", lambda: "classes\n")
     monkeypatch.setattr(generate, "normalization_tables", lambda: "normalization\n")
 
     generate.main()
 
+    assert (tmp_path / "case_tables.py").read_text() == "case\n"
     assert (tmp_path / "class_tables.py").read_text() == "classes\n"
     assert (tmp_path / "normalization_tables.py").read_text() == "normalization\n"
 
