@@ -224,7 +224,7 @@ def _tokenizer(row: Row, patterns: Mapping[str, str]) -> TokenizerSpec:
     name = row.text("name")
     if not _NAME.fullmatch(name):
         row.refuse("'name' is made of letters, digits, '.', '_' and '-'.", "name")
-    family = Family(row.one_of("family", [*Family]))
+    family = Family(row.one_of("family", [family for family in Family if family is not Family.CLAUDE]))
     path = row.document.path.parent / row.text("file")
     if not path.is_file():
         row.refuse(f"The file {path} does not exist.", "file")

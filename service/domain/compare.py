@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from adapters.port import Stop, Tokenizer
+from adapters.port import Stop, TokenCounter, Tokenizer
 from service.domain.catalog import Accuracy
 from service.domain.counting import Count, Scale
 from service.domain.estimate import CostRange
@@ -92,12 +92,9 @@ def by_script(
 ) -> dict[str, ScriptTokens]:
     """Characters and tokens of each script, most tokens first. A token belongs to its first character that has one.
 
-    ``scripts`` are those of ``scripts_of``. A stand-in's tokens are scaled so that they add up to ``total``. Empty
-    where the vocabulary only counts.
+    ``scripts`` are those of ``scripts_of``. A stand-in's tokens are scaled so that they add up to ``total``, and so are
+    those of a vocabulary that only counts, for which stretches of one script are counted apart.
     """
-    tokenizer = scale.tokenizer
-    if not isinstance(tokenizer, Tokenizer):
-        return {}
     characters: dict[str, int] = {}
     tokens: dict[str, int] = {}
     for text, kinds in zip(texts, scripts, strict=False):
@@ -105,9 +102,8 @@ def by_script(
             stop.check()
         for kind in kinds:
             characters[kind] = characters.get(kind, 0) + 1
-        for piece in tokenizer.pieces(text):
-            script = next((kind for kind in kinds[piece.start : piece.end] if kind != COMMON), COMMON)
-            tokens[script] = tokens.get(script, 0) + 1
+        for script, count in _tokens_by_script(scale.tokenizer, text, kinds):
+            tokens[script] = tokens.get(script, 0) + count
     shares = _apportioned(total, {script: tokens.get(script, 0) for script in characters | tokens})
     return {
         script: ScriptTokens(
@@ -115,6 +111,23 @@ def by_script(
         )
         for script, count in sorted(shares.items(), key=lambda item: -item[1])
     }
+
+
+def _tokens_by_script(counter: TokenCounter, text: str, kinds: Sequence[str]) -> Iterator[tuple[str, int]]:
+    """Scripts of ``text`` and tokens that belong to them, the same script any number of times."""
+    if isinstance(counter, Tokenizer):
+        for piece in counter.pieces(text):
+            yield next((kind for kind in kinds[piece.start : piece.end] if kind != COMMON), COMMON), 1
+        return
+    start, script = 0, COMMON
+    for place, kind in enumerate(kinds):
+        if kind in (COMMON, script):
+            continue
+        if script != COMMON:
+            yield script, counter.count(text[start:place])
+            start = place
+        script = kind
+    yield script, counter.count(text[start:])
 
 
 def _apportioned(total: int, weights: dict[str, int]) -> dict[str, int]:

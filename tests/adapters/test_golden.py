@@ -160,6 +160,32 @@ def test_harmony_has_the_ranks_of_its_base_and_more_special_tokens(vocabularies:
     assert len(base.encode("<|start|>", parse_special=True)) > 1
 
 
+FRAME = {"claude_v3": 7, "claude_v4_7": 11, "claude_v4_8": 6}  # tokens of one user message, beside its text
+GENERATION = {
+    "claude (v3 family)": "claude_v3",
+    "claude-sonnet-4-5": "claude_v3",
+    "claude-opus-4-6": "claude_v3",
+    "claude-opus-5": "claude_v4_8",
+}
+
+
+def test_the_shared_vectors_of_claude_messages_are_their_texts_and_a_frame(
+    cases: Path, vocabularies: Vocabularies
+) -> None:
+    lines = (cases / "vectors.jsonl").read_text(encoding="utf-8").splitlines()
+    vectors = list(map(json.loads, lines))
+    for vector in (vector for vector in vectors if vector["kind"] == "claude_text"):
+        counts = [frame + vocabularies.load(name).count(vector["input"]) for name, frame in FRAME.items()]
+        assert counts == vector["expected"]
+    chats = [vector for vector in vectors if vector["kind"] == "claude_chat"]
+    assert chats
+    for vector in chats:
+        name, body = GENERATION[vector["model"]], vector["input"]
+        content = body["messages"][0]["content"]
+        texts = [content if isinstance(content, str) else content[0]["text"], body.get("system") or ""]
+        assert FRAME[name] + sum(map(vocabularies.load(name).count, texts)) == vector["expected"], vector["id"]
+
+
 def test_the_shared_vectors_of_plain_text_have_their_counts(cases: Path, vocabularies: Vocabularies) -> None:
     lines = (cases / "vectors.jsonl").read_text(encoding="utf-8").splitlines()
     vectors = [vector for vector in map(json.loads, lines) if vector["kind"] == "text"]

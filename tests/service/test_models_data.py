@@ -9,7 +9,7 @@ import pytest
 
 from adapters.loader import Vocabularies
 from adapters.manifest import read_manifest
-from adapters.port import Tokenizer
+from adapters.port import TokenCounter
 from service.configfile import load_catalog
 from service.domain.catalog import Accuracy, Catalog
 from service.domain.errors import UnknownModel
@@ -129,6 +129,13 @@ def test_the_limits_that_other_figures_rest_on(catalog: Catalog) -> None:
         ("google/gemma-3-27b-it", "gemma3"),
         ("glm-4.5", "glm4"),
         ("sentence-transformers/all-MiniLM-L6-v2", "bert_uncased"),
+        ("claude-2.1", "claude_legacy"),
+        ("claude-3-haiku", "claude_v3"),
+        ("claude-sonnet-4-6", "claude_v3"),
+        ("claude-opus-4-7", "claude_v4_7"),
+        ("claude-opus-4-8", "claude_v4_8"),
+        ("claude-sonnet-5", "claude_v4_8"),
+        ("claude-haiku-5-5", "claude_v4_8"),
     ],
 )
 def test_each_family_has_its_vocabulary(catalog: Catalog, name: str, tokenizer: str) -> None:
@@ -141,7 +148,9 @@ def test_each_family_has_its_vocabulary(catalog: Catalog, name: str, tokenizer: 
         ("gpt-5.6-luna", Accuracy.EXACT),
         ("gpt-6-sol", Accuracy.APPROXIMATE),
         ("claude-2.1", Accuracy.CLOSE),
-        ("claude-sonnet-4-5", Accuracy.APPROXIMATE),
+        ("claude-sonnet-4-5", Accuracy.CLOSE),
+        ("claude-opus-5", Accuracy.CLOSE),
+        ("claude-opus-5-5", Accuracy.APPROXIMATE),
         ("gemini-3-pro-preview", Accuracy.EXACT),
         ("gemini-3.5-flash", Accuracy.CLOSE),
         ("gemini-4-argon", Accuracy.APPROXIMATE),
@@ -235,9 +244,22 @@ def test_the_stand_ins_bounds_hold_the_true_count(catalog: Catalog, vocabularies
         for name in names:
             estimator = catalog.resolve(name).model.estimator
             assert estimator is not None
-            tokenizer: Tokenizer = vocabularies.load(estimator.tokenizer)
+            tokenizer: TokenCounter = vocabularies.load(estimator.tokenizer)
             _, low, high = estimator.bounds(tokenizer.count(text), text)
             assert low <= true <= high, name
+
+
+@pytest.mark.parametrize("text", TRUTH, ids=ascii)
+def test_a_reconstructed_vocabulary_gives_the_true_count(
+    catalog: Catalog, vocabularies: Vocabularies, text: str
+) -> None:
+    for names, true in zip(TRUTH_FOR[:2], TRUTH[text], strict=False):
+        spec = catalog.resolve(names[0]).model
+        assert spec.tokenizer is not None
+        assert vocabularies.load(spec.tokenizer).count(text) == true
+        assert spec.own_bounds is not None
+        tokens, low, high = spec.own_bounds.bounds(true, text)
+        assert low <= tokens == true <= high
 
 
 PROSE = (

@@ -157,17 +157,32 @@ def test_a_model_without_a_public_vocabulary_has_bounds_and_is_not_called_exact(
 def test_a_stand_ins_special_tokens_are_not_the_models(api):
     """Its literals stay ordinary text: parsed as one token each they would make the bounds too low."""
     text = "[INST] hi [/INST]</s>" * 20
-    as_text = api.count(model="claude-sonnet-4-5", text=text)
-    parsed = api.count(model="claude-sonnet-4-5", text=text, special_tokens="parse")
+    as_text = api.count(model="grok-4", text=text)
+    parsed = api.count(model="grok-4", text=text, special_tokens="parse")
     assert parsed == as_text
     assert "special_token_literal" in [w["code"] for w in parsed["warnings"]]
 
 
 @pytest.mark.parametrize(("path", "body"), [("/v1/tokenize", {"text": "hi"}), ("/v1/detokenize", {"ids": [5]})])
 def test_the_ids_of_a_stand_in_are_never_shown_as_the_models(api, path, body):
-    refused = api.post(path, {"model": "claude-sonnet-4-5"} | body)
+    refused = api.post(path, {"model": "grok-4"} | body)
     assert (refused.status_code, refused.json()["code"]) == (422, "no_tokenizer")
     assert api.post(path, {"model": "gpt-4o"} | body).json()["accuracy"] == "exact"
+
+
+@pytest.mark.parametrize(("path", "body"), [("/v1/tokenize", {"text": "hi"}), ("/v1/detokenize", {"ids": [5]})])
+@pytest.mark.parametrize("by", [{"model": "claude-sonnet-4-5"}, {"tokenizer": "claude_v4_8"}])
+def test_a_vocabulary_that_only_counts_shows_no_ids_and_says_what_does(api, path, body, by):
+    refused = api.post(path, by | body)
+    assert (refused.status_code, refused.json()["code"]) == (422, "no_ids")
+    assert "POST /v1/count" in refused.json()["detail"]
+
+
+def test_a_reconstructed_vocabulary_counts_closely_with_bounds(api):
+    answer = api.count(model="claude-opus-4-7", text="hello, world", special_tokens="parse")
+    assert (answer["tokenizer"]["name"], answer["tokenizer"]["engine"]) == ("claude_v4_7", "native")
+    assert (answer["low"], answer["tokens"], answer["high"]) == (1, 4, 7)
+    assert (answer["accuracy"], answer["accuracy_reasons"]) == ("close", ["vocabulary_reconstructed"])
 
 
 def test_strict_refuses_what_is_not_exact_and_says_why(api):

@@ -145,6 +145,14 @@ def test_tokenize_shows_pieces_with_their_spans() -> None:
     ]
 
 
+def test_tokenize_says_where_a_vocabulary_only_counts() -> None:
+    for more in ((), ("--pieces",)):
+        result = invoke("tokenize", "-m", "claude-sonnet-4-5", *more, text="Hello")
+        assert result.exit_code == 2
+        assert "'claude_v3' was reconstructed from counts" in result.stderr
+    assert invoke("count", "-t", "claude_v3", text="hello, world").stdout.split()[0] == "3"
+
+
 def test_tokenize_parses_special_tokens_when_asked_to() -> None:
     result = invoke("tokenize", "-t", "o200k_harmony", "--special", "parse", text="<|start|>a<|end|>")
     assert (result.exit_code, result.stdout) == (0, "200006 64 200007\n")
