@@ -22,7 +22,7 @@ def read_pieces(file: bytes) -> list[bytes]:
     Raises ``VocabularyDamaged`` for a file that is not so, and for a piece that crosses a border of the stream.
     """
     *pieces, rest = file.split(SEPARATOR)
-    if rest or not pieces or any(not a < b for a, b in pairwise(pieces)):
+    if rest or not pieces or not pieces[0] or any(not a < b for a, b in pairwise(pieces)):
         raise VocabularyDamaged("The pieces must be in order, each one once and ended by the byte FF.")
     if wrong := next(filter(_crosses, pieces), None):
         raise VocabularyDamaged(f"The piece {wrong!r} reaches across a border of words or of white space.")

@@ -7,6 +7,7 @@
 #define SHARP_S 0x1E9E
 #define DOTTED_I 0x0130
 #define LEAST_CAPITALS 4
+#define NEXT (unsigned)-1 /* places behind the current run */
 
 /* Neighbouring characters of one kind. */
 typedef struct {
@@ -26,10 +27,17 @@ typedef struct {
     const Characters *characters;
     unsigned marking;
     const uint8_t *end;
-    Run before, previous, run, next;
+    Run runs[4]; /* the current one is at `now`, modulo 4 */
+    unsigned now;
     bool closed; /* the stream ends in CLOSE */
     bool blank;  /* and then in a blank, which is left out between two words */
 } Stream;
+
+/* The run so many places behind the current one. */
+static FORCE_INLINE Run *run_at(Stream *stream, unsigned behind)
+{
+    return &stream->runs[(stream->now - behind) & 3];
+}
 
 static FORCE_INLINE enum Character kind_of(uint8_t entry)
 {
@@ -81,7 +89,7 @@ static FORCE_INLINE bool number(enum Character kind)
 
 static FORCE_INLINE void add_letter(Run *run, uint32_t code_point, uint8_t entry)
 {
-    run->letters += run->letters < LEAST_CAPITALS;
+    run->letters = (uint8_t)(run->letters + (run->letters < LEAST_CAPITALS));
     run->literal |= code_point == SHARP_S;
     run->dotted |= code_point == DOTTED_I;
     if (run->letters == 1)
@@ -90,34 +98,70 @@ static FORCE_INLINE void add_letter(Run *run, uint32_t code_point, uint8_t entry
         run->inner |= entry;
 }
 
-/* The run that begins at `at`. */
-static Run read_run(const Stream *stream, const uint8_t *at)
+/* Goes on with a word from `at`, which is behind its first letter. */
+static const uint8_t *read_word(const Stream *stream, const uint8_t *at, Run *run)
 {
-    Run run = {.at = at};
+    const uint8_t *traits = stream->characters->traits, *end = stream->end;
+    for (;;) {
+        const uint8_t *start = at;
+        uint8_t inner = 0, last = 0;
+        while (at < end && *at < 0x80 && kind_of(traits[*at]) == C_WORD)
+            inner |= last = traits[*at++];
+        if (at > start) {
+            size_t letters = run->letters + (size_t)(at - start);
+            run->letters = letters < LEAST_CAPITALS ? (uint8_t)letters : LEAST_CAPITALS;
+            run->inner |= inner;
+            run->last = last;
+        }
+        if (at == end || *at < 0x80)
+            return at;
+        size_t size;
+        uint32_t code_point = decode(at, &size);
+        uint8_t entry = entry_of(stream, code_point);
+        if (!joins(C_WORD, kind_of(entry)))
+            return at;
+        add_letter(run, code_point, code_point == DOTTED_I ? C_WORD : entry);
+        run->last = entry;
+        at += size;
+    }
+}
+
+/* Goes on with any other run. */
+static const uint8_t *read_others(const Stream *stream, const uint8_t *at, enum Character first, Run *run)
+{
+    while (at < stream->end) {
+        size_t size;
+        uint8_t entry = entry_of(stream, decode(at, &size));
+        enum Character kind = kind_of(entry);
+        if (!joins(run->kind, kind))
+            break;
+        run->digits &= kind == first || run->kind == C_DIGIT || run->kind == C_OTHER_DIGIT;
+        run->last = entry;
+        at += size;
+    }
+    return at;
+}
+
+/* The run that begins at `at`. */
+static void read_run(const Stream *stream, const uint8_t *at, Run *run)
+{
+    *run = (Run){0};
     if (at == stream->end)
-        return (Run){0};
+        return;
     size_t size;
     uint32_t code_point = decode(at, &size);
     uint8_t entry = entry_of(stream, code_point);
-    run.first = entry;
-    run.kind = kind_of(entry) == C_SELECTOR ? C_LETTER : kind_of(entry);
-    run.digits = number(run.kind);
     enum Character kind = kind_of(entry);
-    const enum Character first = kind;
-    do {
-        if (run.kind == C_WORD)
-            add_letter(&run, code_point, code_point == DOTTED_I ? C_WORD : entry);
-        run.digits &= kind == first || run.kind == C_DIGIT || run.kind == C_OTHER_DIGIT;
-        run.last = entry;
-        at += size;
-        if (at == stream->end)
-            break;
-        code_point = decode(at, &size);
-        entry = entry_of(stream, code_point);
-        kind = kind_of(entry);
-    } while (joins(run.kind, kind));
-    run.end = at;
-    return run;
+    run->at = at;
+    run->first = run->last = entry;
+    run->kind = kind == C_SELECTOR ? C_LETTER : kind;
+    run->digits = number(kind);
+    if (kind == C_WORD) {
+        add_letter(run, code_point, code_point == DOTTED_I ? C_WORD : entry);
+        run->end = read_word(stream, at + size, run);
+    } else {
+        run->end = read_others(stream, at + size, kind, run);
+    }
 }
 
 static FORCE_INLINE bool borders(uint8_t entry)
@@ -146,11 +190,11 @@ static bool opens_word(const Run *run, const Run *next)
 }
 
 /* An apostrophe between `before` and the word joins them: it's. */
-static bool contracted(const Stream *stream)
+static bool contracted(Stream *stream)
 {
-    const Run *word = &stream->run, *before = &stream->before;
+    const Run *word = run_at(stream, 0), *before = run_at(stream, 2);
     size_t size = (size_t)(word->end - word->at);
-    if (size > 2 || !is(&stream->previous, '\''))
+    if (size > 2 || !is(run_at(stream, 1), '\''))
         return false;
     if (size == 1 && !strchr("stdm", word->at[0]))
         return false;
@@ -231,8 +275,9 @@ static uint8_t case_mark(const Stream *stream, const Run *run)
 
 static void put_word(Stream *stream)
 {
-    const Run *run = &stream->run;
-    bool carried = stream->previous.at && stream->previous.kind == C_MARK;
+    const Run *run = run_at(stream, 0);
+    const Run *previous = run_at(stream, 1);
+    bool carried = previous->at && previous->kind == C_MARK;
     uint8_t mark = carried ? 0 : case_mark(stream, run);
     if (carried || contracted(stream))
         go_on(stream);
@@ -245,25 +290,26 @@ static void put_word(Stream *stream)
     close_word(stream);
 }
 
-static bool blank_before(const Stream *stream)
+static bool blank_before(Stream *stream)
 {
-    if (!stream->previous.at)
+    const Run *previous = run_at(stream, 1);
+    if (!previous->at)
         return stream->marking & OPENED;
-    return stream->previous.kind == C_SPACE && stream->previous.end[-1] == ' ';
+    return previous->kind == C_SPACE && previous->end[-1] == ' ';
 }
 
-static bool blank_behind(const Stream *stream)
+static bool blank_behind(Stream *stream)
 {
-    const Run *next = &stream->next;
+    const Run *next = run_at(stream, NEXT);
     return next->at && next->kind == C_SPACE && next->at[0] == ' ' && (next->end - next->at == 1 || next->at[1] != ' ');
 }
 
 static void put_other(Stream *stream)
 {
-    const Run *run = &stream->run;
+    const Run *run = run_at(stream, 0);
     bool opens = blank_before(stream), closes = blank_behind(stream);
     if (run->kind == C_PUNCTUATION || borders(run->first) || borders(run->last)) {
-        opens = opens && !opens_word(run, &stream->next) && (run->kind == C_PUNCTUATION || borders(run->first));
+        opens = opens && !opens_word(run, run_at(stream, NEXT)) && (run->kind == C_PUNCTUATION || borders(run->first));
         closes = closes && (run->kind == C_PUNCTUATION || borders(run->last));
     } else {
         opens = opens && border_digit(run, run->first);
@@ -280,13 +326,13 @@ static void put_other(Stream *stream)
 
 static void put_run(Stream *stream)
 {
-    const Run *run = &stream->run;
+    const Run *run = run_at(stream, 0);
     if (run->kind == C_WORD) {
         put_word(stream);
     } else if (run->kind == C_MARK) {
         open_word(stream, 0);
         put_all(stream->tiler, run->at, run->end);
-        if (!stream->next.at || stream->next.kind != C_WORD)
+        if (!run_at(stream, NEXT)->at || run_at(stream, NEXT)->kind != C_WORD)
             close_word(stream);
     } else if (run->kind == C_SPACE) {
         tiler_cut(stream->tiler);
@@ -304,10 +350,10 @@ static void put_run(Stream *stream)
 /* The border that a message opens with, where its first run has none of its own. */
 static void put_head(Stream *stream)
 {
-    const Run *run = &stream->run;
+    const Run *run = run_at(stream, 0);
     if (!(stream->marking & OPENED))
         return;
-    if (opens_word(run, &stream->next))
+    if (opens_word(run, run_at(stream, NEXT)))
         tiler_put(stream->tiler, ' ');
     else if (!(is_word(run) || run->kind == C_PUNCTUATION || borders(run->first) || border_digit(run, run->first) ||
                run->at[0] == ' '))
@@ -316,19 +362,18 @@ static void put_head(Stream *stream)
 
 static void put_text(Stream *stream, const uint8_t *at)
 {
-    stream->run = read_run(stream, at);
-    if (!stream->run.at) {
+    read_run(stream, at, run_at(stream, 0));
+    if (at == stream->end) {
         stream->tiler->total += (stream->marking & OPENED) != 0;
         return;
     }
-    stream->next = read_run(stream, stream->run.end);
+    read_run(stream, run_at(stream, 0)->end, run_at(stream, NEXT));
     put_head(stream);
-    while (stream->run.at && stream->tiler->outcome == DONE) {
+    while (run_at(stream, 0)->at && stream->tiler->outcome == DONE) {
         put_run(stream);
-        stream->before = stream->previous;
-        stream->previous = stream->run;
-        stream->run = stream->next;
-        stream->next = stream->run.at ? read_run(stream, stream->run.end) : (Run){0};
+        stream->now++;
+        const Run *run = run_at(stream, 0);
+        read_run(stream, run->at ? run->end : stream->end, run_at(stream, NEXT));
     }
     go_on(stream);
     tiler_cut(stream->tiler);

@@ -265,15 +265,33 @@ void tiler_advance(Tiler *tiler)
         tiler->outcome = BEYOND_LIMIT;
 }
 
+/* Whether the stretch is one piece. */
+static bool is_piece(const Tiler *tiler)
+{
+    const Unit *units = tiler->pieces->units;
+    uint32_t unit = 1u + tiler->bytes[0];
+    for (size_t i = 1; i < tiler->size; i++) {
+        uint32_t next = units[unit].next & ~ENDS, child = next + tiler->bytes[i];
+        if (!next || units[child].owner != unit + 1)
+            return false;
+        unit = child;
+    }
+    return units[unit].next & ENDS;
+}
+
 void tiler_cut(Tiler *tiler)
 {
     size_t size = tiler->size;
     if (!size)
         return;
-    reach_not(tiler, tiler->continued ? tiler->pieces->longest + 1 : 1);
-    for (size_t i = 0; i < size && !(i == 1 && tiler->fewest[size] == 1); i++)
-        relax(tiler, i);
-    tiler->total += tiler->fewest[size];
+    if (!tiler->continued && is_piece(tiler)) {
+        tiler->total++;
+    } else {
+        reach_not(tiler, tiler->continued ? tiler->pieces->longest + 1 : 1);
+        for (size_t i = 0; i < size; i++)
+            relax(tiler, i);
+        tiler->total += tiler->fewest[size];
+    }
     tiler->size = 0;
     tiler->continued = false;
     tiler->fewest[0] = 0;

@@ -217,6 +217,7 @@ def test_a_tokenizer_that_nobody_registered_is_refused_with_those_there_are(fold
         ('"own.tiktoken"', '"gone.tiktoken"', "gone.tiktoken does not exist"),
         (f'"{SHA256}"', '"abc"', "64 lower-case hexadecimal digits"),
         ('"tiktoken"\n', '"wordpiece"\n', "'tiktoken', 'huggingface', 'sentencepiece', 'bpe'"),
+        ('"tiktoken"\n', '"claude"\n', "'tiktoken', 'huggingface', 'sentencepiece', 'bpe'"),
         ('"words"', '"wordz"', "a regular expression or one of words"),
         ('"words"', '"(a"', "no regular expression"),
         ('"words"', '""', "a regular expression or one of words"),
