@@ -11,7 +11,7 @@ from adapters.port import Stop
 from service.domain.amounts import NONE, Amount
 from service.domain.catalog import Accuracy, ModelSpec
 from service.domain.chats import count_rendered
-from service.domain.counting import Scale
+from service.domain.counting import Scale, tokenizer_of
 from service.domain.ports import ChatRenderer, RenderedChat
 from service.domain.request import Image, Message, Part, Reasoning, Request, Text, Tool, ToolCall, ToolResult, Unknown
 
@@ -87,7 +87,7 @@ class Rendering:
 
 def _amount(chat: RenderedChat, scale: Scale, stop: Stop | None) -> Amount:
     """A rendered chat's tokens; no surer than close where a server may read literals of the sender's as marks."""
-    amount = Amount(*count_rendered(chat, scale.tokenizer, stop=stop))
+    amount = Amount(*count_rendered(chat, tokenizer_of(scale), stop=stop))
     return amount.because(Accuracy.CLOSE, "special_token_literal") if chat.literals else amount
 
 
