@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 from tests.benchmarks import corpora
-from tests.benchmarks.peers import COMPARED, OURS, REFERENCE, available
+from tests.benchmarks.peers import CLAUDE, COMPARED, OURS, available, reference_of
 from tests.benchmarks.rounds import NOTE, cell, print_table
 from tests.benchmarks.turns import take_turns
 
@@ -15,7 +15,7 @@ OTHERS = ("r50k_base", "qwen", "qwen3_5", "tekken", "claude_legacy")  # beside t
 
 def run() -> None:
     """Counts of the vocabularies that all peers have, then of the others."""
-    _run("count", (*COMPARED, *OTHERS))
+    _run("count", (*COMPARED, *OTHERS, *CLAUDE))
 
 
 def run_encode() -> None:
@@ -28,11 +28,11 @@ def _run(call: str, vocabularies: tuple[str, ...]) -> None:
         corpora.stored(Path(folder))
         kinds = sorted(path.name for path in Path(folder).iterdir())
         for vocabulary in vocabularies:
-            peers = available(vocabulary)
+            peers, reference = available(vocabulary), reference_of(vocabulary)
             best = take_turns(peers, vocabulary, Path(folder), call)
             print(f"{call}, {vocabulary}, 4 KB texts, warm, one thread: {NOTE}\n")
             rows = [
-                [peer, *(cell(best[OURS, kind], best[peer, kind], best[REFERENCE, kind]) for kind in kinds)]
+                [peer, *(cell(best[OURS, kind], best[peer, kind], best[reference, kind]) for kind in kinds)]
                 for peer in peers
             ]
             print_table(["peer", *kinds], rows)

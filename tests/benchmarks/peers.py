@@ -15,12 +15,14 @@ from pathlib import Path
 from adapters.bpe.vocabulary import read_ranks
 from adapters.loader import LoaderOptions, Vocabularies, read_verified
 from adapters.manifest import read_manifest
-from adapters.port import TokenizerSpec
+from adapters.port import Tokenizer, TokenizerSpec
 from adapters.tiktoken import build_encoding
 
 OURS, REFERENCE = "weighbridge", "tiktoken"
 COMPARED = ("o200k_base", "cl100k_base")
 """Vocabularies that every peer has."""
+CLAUDE = {"claude_v3": ("3.0", 7)}
+"""Vocabularies beside ctok alone: its version, and the tokens of the frame that it adds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +33,16 @@ class Peer:
     encode: Callable[[str], list[int]]
 
 
+def reference_of(vocabulary: str) -> str:
+    """Name of the peer whose answers are right by definition."""
+    return "ctok" if vocabulary in CLAUDE else REFERENCE
+
+
 def available(vocabulary: str) -> list[str]:
     """Names of the peers that know ``vocabulary`` and are installed; ours first."""
     known = [name for name, (_, only) in _PEERS.items() if vocabulary in (only or (vocabulary,))]
+    if vocabulary in CLAUDE:
+        known.remove(REFERENCE)
     return [name for name in known if importlib.util.find_spec(_PEERS[name][0]) is not None]
 
 
@@ -50,9 +59,20 @@ def open_peer(name: str, vocabulary: str) -> Peer:
 def _weighbridge(engine: str) -> Callable[[TokenizerSpec], Peer]:
     def opened(spec: TokenizerSpec) -> Peer:
         tokenizer = Vocabularies(read_manifest().vendored, LoaderOptions(engine=engine)).load(spec.name)  # type: ignore[arg-type]
-        return Peer(tokenizer.count, tokenizer.encode)
+        return Peer(tokenizer.count, tokenizer.encode if isinstance(tokenizer, Tokenizer) else _no_ids)
 
     return opened
+
+
+def _no_ids(text: str) -> list[int]:
+    raise NotImplementedError(f"a vocabulary that only counts: no ids of {len(text)} characters")
+
+
+def _ctok(spec: TokenizerSpec) -> Peer:
+    import ctok
+
+    version, frame = CLAUDE[spec.name]
+    return Peer(lambda text: ctok.token_count(text, version) - frame, _no_ids)
 
 
 def _tiktoken(spec: TokenizerSpec) -> Peer:
@@ -125,6 +145,7 @@ _PEERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "toktok-rs": ("toktok", COMPARED),
     "rs-bpe": ("rs_bpe", COMPARED),
     "quicktok-v1": ("quicktok", COMPARED),
+    "ctok": ("ctok", tuple(CLAUDE)),
 }
 _OPENERS: dict[str, Callable[[TokenizerSpec], Peer]] = {
     OURS: _weighbridge("native"),
@@ -135,4 +156,5 @@ _OPENERS: dict[str, Callable[[TokenizerSpec], Peer]] = {
     "toktok-rs": _toktok,
     "rs-bpe": _rs_bpe,
     "quicktok-v1": _quicktok,
+    "ctok": _ctok,
 }
