@@ -4,23 +4,7 @@
 
 #include "cleaning.h"
 
-#define SHARP_S 0x1E9E
-#define DOTTED_I 0x0130
-#define LEAST_CAPITALS 4
 #define NEXT (unsigned)-1 /* places behind the current run */
-
-/* Neighbouring characters of one kind. */
-typedef struct {
-    const uint8_t *at, *end; /* NULL where there is no run */
-    enum Character kind;
-    uint8_t first, last; /* entries of the first and the last character */
-    bool digits;         /* all decimal digits, or all other numbers */
-    /* Of a word: */
-    uint8_t inner;   /* traits of all characters behind the first */
-    uint8_t letters; /* their number, up to LEAST_CAPITALS */
-    bool literal;    /* its case is not marked */
-    bool dotted;     /* never all capitals */
-} Run;
 
 typedef struct {
     Tiler *tiler;
@@ -37,141 +21,6 @@ typedef struct {
 static FORCE_INLINE Run *run_at(Stream *stream, unsigned behind)
 {
     return &stream->runs[(stream->now - behind) & 3];
-}
-
-static FORCE_INLINE enum Character kind_of(uint8_t entry)
-{
-    return (enum Character)(entry & 0x0F);
-}
-
-/* The code point at `at`; its bytes are `*size`. */
-static FORCE_INLINE uint32_t decode(const uint8_t *at, size_t *size)
-{
-    uint8_t first = at[0];
-    if (first < 0x80)
-        return *size = 1, first;
-    if (first < 0xE0)
-        return *size = 2, (uint32_t)(first & 0x1F) << 6 | (at[1] & 0x3F);
-    if (first < 0xF0)
-        return *size = 3, (uint32_t)(first & 0x0F) << 12 | (uint32_t)(at[1] & 0x3F) << 6 | (at[2] & 0x3F);
-    return *size = 4, PLANE;
-}
-
-static FORCE_INLINE uint8_t entry_of(const Stream *stream, uint32_t code_point)
-{
-    return code_point < PLANE ? stream->characters->traits[code_point] : C_LETTER;
-}
-
-/* Whether a character of `kind` goes on with a run of the kind `run`. */
-static FORCE_INLINE bool joins(enum Character run, enum Character kind)
-{
-    switch (run) {
-    case C_WORD:
-        return kind == C_WORD || kind == C_MARK;
-    case C_DIGIT:
-    case C_OTHER_DIGIT:
-        return kind == C_DIGIT || kind == C_OTHER_DIGIT;
-    case C_DECIMAL:
-    case C_NUMERAL:
-        return kind == C_DECIMAL || kind == C_NUMERAL || kind == C_SELECTOR;
-    case C_LETTER:
-    case C_SYMBOL:
-        return kind == run || kind == C_SELECTOR;
-    default:
-        return kind == run;
-    }
-}
-
-static FORCE_INLINE bool number(enum Character kind)
-{
-    return kind == C_DIGIT || kind == C_OTHER_DIGIT || kind == C_DECIMAL || kind == C_NUMERAL;
-}
-
-static FORCE_INLINE void add_letter(Run *run, uint32_t code_point, uint8_t entry)
-{
-    run->letters = (uint8_t)(run->letters + (run->letters < LEAST_CAPITALS));
-    run->literal |= code_point == SHARP_S;
-    run->dotted |= code_point == DOTTED_I;
-    if (run->letters == 1)
-        run->first = entry;
-    else
-        run->inner |= entry;
-}
-
-/* Goes on with a word from `at`, which is behind its first letter. */
-static const uint8_t *read_word(const Stream *stream, const uint8_t *at, Run *run)
-{
-    const uint8_t *traits = stream->characters->traits, *end = stream->end;
-    for (;;) {
-        const uint8_t *start = at;
-        uint8_t inner = 0, last = 0;
-        while (at < end && *at < 0x80 && kind_of(traits[*at]) == C_WORD)
-            inner |= last = traits[*at++];
-        if (at > start) {
-            size_t letters = run->letters + (size_t)(at - start);
-            run->letters = letters < LEAST_CAPITALS ? (uint8_t)letters : LEAST_CAPITALS;
-            run->inner |= inner;
-            run->last = last;
-        }
-        if (at == end || *at < 0x80)
-            return at;
-        size_t size;
-        uint32_t code_point = decode(at, &size);
-        uint8_t entry = entry_of(stream, code_point);
-        if (!joins(C_WORD, kind_of(entry)))
-            return at;
-        add_letter(run, code_point, code_point == DOTTED_I ? C_WORD : entry);
-        run->last = entry;
-        at += size;
-    }
-}
-
-/* Goes on with any other run. */
-static const uint8_t *read_others(const Stream *stream, const uint8_t *at, enum Character first, Run *run)
-{
-    while (at < stream->end) {
-        size_t size;
-        uint8_t entry = entry_of(stream, decode(at, &size));
-        enum Character kind = kind_of(entry);
-        if (!joins(run->kind, kind))
-            break;
-        run->digits &= kind == first || run->kind == C_DIGIT || run->kind == C_OTHER_DIGIT;
-        run->last = entry;
-        at += size;
-    }
-    return at;
-}
-
-/* The run that begins at `at`. */
-static void read_run(const Stream *stream, const uint8_t *at, Run *run)
-{
-    *run = (Run){0};
-    if (at == stream->end)
-        return;
-    size_t size;
-    uint32_t code_point = decode(at, &size);
-    uint8_t entry = entry_of(stream, code_point);
-    enum Character kind = kind_of(entry);
-    run->at = at;
-    run->first = run->last = entry;
-    run->kind = kind == C_SELECTOR ? C_LETTER : kind;
-    run->digits = number(kind);
-    if (kind == C_WORD) {
-        add_letter(run, code_point, code_point == DOTTED_I ? C_WORD : entry);
-        run->end = read_word(stream, at + size, run);
-    } else {
-        run->end = read_others(stream, at + size, kind, run);
-    }
-}
-
-static FORCE_INLINE bool borders(uint8_t entry)
-{
-    return entry & BORDERED || kind_of(entry) == C_SELECTOR;
-}
-
-static FORCE_INLINE bool border_digit(const Run *run, uint8_t entry)
-{
-    return run->digits && kind_of(entry) != C_DIGIT;
 }
 
 static FORCE_INLINE bool is(const Run *run, char character)
@@ -362,18 +211,19 @@ static void put_head(Stream *stream)
 
 static void put_text(Stream *stream, const uint8_t *at)
 {
-    read_run(stream, at, run_at(stream, 0));
+    const uint8_t *traits = stream->characters->traits;
+    read_run(traits, at, stream->end, run_at(stream, 0));
     if (at == stream->end) {
         stream->tiler->total += (stream->marking & OPENED) != 0;
         return;
     }
-    read_run(stream, run_at(stream, 0)->end, run_at(stream, NEXT));
+    read_run(traits, run_at(stream, 0)->end, stream->end, run_at(stream, NEXT));
     put_head(stream);
     while (run_at(stream, 0)->at && stream->tiler->outcome == DONE) {
         put_run(stream);
         stream->now++;
         const Run *run = run_at(stream, 0);
-        read_run(stream, run->at ? run->end : stream->end, run_at(stream, NEXT));
+        read_run(traits, run->at ? run->end : stream->end, stream->end, run_at(stream, NEXT));
     }
     go_on(stream);
     tiler_cut(stream->tiler);

@@ -2,15 +2,9 @@
 #ifndef WEIGHBRIDGE_MARKING_H
 #define WEIGHBRIDGE_MARKING_H
 
+#include "runs.h"
 #include "tiling.h"
 
-#define PLANE 0x10000
-
-/* The numbers of Kind and of Trait in adapters/claude/characters.py. */
-enum Character {
-    C_LETTER, C_SYMBOL, C_DECIMAL, C_NUMERAL, C_SELECTOR, C_SPACE, C_PUNCTUATION, C_DIGIT, C_OTHER_DIGIT, C_WORD, C_MARK
-};
-enum Trait { CAPITAL = 0x10, SMALL = 0x20, FIXED = 0x40, BORDERED = 0x80 };
 enum Marking { FOLDS_QUOTES = 1, CAPITALS = 2, OPENED = 4 };
 
 typedef struct {
