@@ -16,6 +16,7 @@ from adapters.bpe.vocabulary import read_ranks
 from adapters.claude import ClaudeCounter, PlainTiles, Tiles, Tiling, read_pieces, small_letters, traits
 from adapters.huggingface import HuggingFaceTokenizer
 from adapters.native import AVAILABLE, FAMILIES
+from adapters.native.cores import Cores
 from adapters.port import (
     EngineMissing,
     FallbackListener,
@@ -50,13 +51,14 @@ class LoaderOptions:
     ``engine`` is the first choice for tiktoken-style vocabularies: native, the library and plain Python follow one
     another where one cannot serve. With ``require_native`` none follows the native engine, unless it does not know the
     split pattern. ``cuttable`` holds the split patterns whose cut points are known; ``on_fallback`` is told the
-    vocabulary's name and the engine that took over.
+    vocabulary's name and the engine that took over. ``cores`` are those that the native engine counts large texts on.
     """
 
     engine: Engine = "native"
     cuttable: Collection[str] = field(default_factory=frozenset)
     on_fallback: FallbackListener = ignore_fallback
     require_native: bool = False
+    cores: Cores | None = None
 
 
 class Vocabularies:
@@ -163,7 +165,7 @@ class Vocabularies:
             if key not in self._native:
                 data = read_verified(spec)
                 self._native[key] = read_vocabulary(spec.pattern, data)
-            tokenizer = NativeTokenizer(spec, self._native[key])
+            tokenizer = NativeTokenizer(spec, self._native[key], self._options.cores)
             if spec.known_answer is not None:
                 return _proven(tokenizer, spec)
             ranks = read_ranks(data or read_verified(spec))

@@ -65,6 +65,10 @@ class DeadlineExceeded(TokenizerError):
     """A count was still running when its deadline passed."""
 
 
+class StretchTooLong(TokenizerError):
+    """A text that arrives in parts goes on for too long without a place where it can be cut."""
+
+
 class Stop:
     """A deadline on the monotonic clock, looked at about every 64 KiB of text.
 
@@ -238,6 +242,51 @@ class Sampler(Protocol):
     def sample(self, text: str, *, n: int, alpha: float, seed: int) -> list[list[int]]:
         """``n`` encodings drawn with smoothing ``alpha``; the same seed gives the same encodings."""
         ...
+
+
+@runtime_checkable
+class BoundedCounter(Protocol):
+    """Counts up to a limit in one pass, where the engine can stop a count that has passed it."""
+
+    def count_within(self, text: str, limit: int, *, stop: Stop | None = None) -> int | None:
+        """Tokens of ``text``; ``None`` where there are more than ``limit``. Raises ``DeadlineExceeded``."""
+        ...
+
+
+@runtime_checkable
+class Cuttable(Protocol):
+    """Knows where a text may be cut so that its parts have, together, the very tokens of the whole.
+
+    Whether a place is such a cut depends on the two characters at it alone.
+    """
+
+    @property
+    def normalizer(self) -> str:
+        """``""``, ``"NFC"`` or ``"NFKC"``: what is done to a text first. Cuts are those of the text so normalized."""
+        ...
+
+    def cut(self, ordinary: str) -> int:
+        """Code points of normalized text before the last place to cut it; 0 where none is known."""
+        ...
+
+
+class CountStream(Protocol):
+    """Counts one text that arrives in parts, in memory that does not grow with it."""
+
+    def feed(self, text: str, *, stop: Stop | None = None) -> None:
+        """Take the next part, which is well formed. Raises ``DeadlineExceeded``, ``StretchTooLong``."""
+        ...
+
+    def finish(self, *, stop: Stop | None = None) -> int:
+        """Tokens of the whole text, which ends here. Raises ``DeadlineExceeded``."""
+        ...
+
+
+def count_within(counter: TokenCounter, text: str, limit: int, *, stop: Stop | None = None) -> int | None:
+    """Tokens of ``text``; ``None`` where there are more than ``limit``, found without counting far past it."""
+    if isinstance(counter, BoundedCounter):
+        return counter.count_within(text, limit, stop=stop)
+    return counter.count(text, stop=stop) if counter.fits(text, limit) else None
 
 
 def well_formed(text: str) -> str:

@@ -74,6 +74,39 @@ class LiteralFinder:
         return max((*shaped, *others), key=len, default=None)
 
 
+class LiteralStream:
+    """Finds literals in a text that arrives in parts, as ``LiteralFinder`` finds them in the whole.
+
+    ``reached`` is the place, in the whole text, up to which all literals have been told.
+    """
+
+    __slots__ = ("_finder", "_held", "_longest", "reached")
+
+    def __init__(self, literals: Iterable[str]) -> None:
+        known = [*filter(None, literals)]
+        self._finder = LiteralFinder(known)
+        self._longest = max(map(len, known), default=1)
+        self._held = ""
+        self.reached = 0
+
+    def feed(self, text: str, *, last: bool = False, stop: Stop | None = None) -> Iterator[tuple[int, str]]:
+        """Place and literal of the occurrences that are now sure; with ``last`` the text ends, and all of them are.
+
+        Raises ``DeadlineExceeded`` if ``stop`` passes first.
+        """
+        text = self._held + text
+        sure = len(text) - (0 if last else self._longest)  # the last place at which the longest literal would be seen
+        done = 0
+        for place, literal in self._finder.find_all(text, stop):
+            if place > sure:
+                break
+            yield self.reached + place, literal
+            done = place + len(literal)
+        done = min(len(text), max(done, sure + 1))
+        self._held = text[done:]
+        self.reached += done
+
+
 class SpecialTokens:
     """The special tokens of one vocabulary, as they stand in text."""
 

@@ -56,6 +56,16 @@ def chunks(text: str, size: int = CHUNK) -> Iterator[str]:
     yield text[start:]
 
 
+def last_cut(text: str) -> int:
+    """Code points before the last place where ``chunks`` may cut ``text``; 0 without one."""
+    for end in range(len(text), 0, -CHUNK):
+        start = max(0, end - CHUNK)
+        places = [match.start() for match in _CUT.finditer(text, start, min(len(text), end + 1))]
+        if places and places[-1]:
+            return places[-1]
+    return 0
+
+
 class TiktokenTokenizer:
     """A tiktoken-style vocabulary, served by the tiktoken library.
 
@@ -82,7 +92,7 @@ class TiktokenTokenizer:
         self.special_tokens: Mapping[str, int] = MappingProxyType(dict(spec.special))
         self.vocab_size = fallback.vocab_size
         self._encoding = encoding
-        self._normalizer = spec.normalizer
+        self.normalizer = spec.normalizer
         self._offset = spec.rank_offset
         self._special = SpecialTokens(spec.special)
         self._literals = {i: literal.encode() for literal, i in spec.special.items()}
@@ -94,6 +104,10 @@ class TiktokenTokenizer:
         """Tokens of ``text`` as ordinary text."""
         ordinary = self._normalized(text, stop)
         return sum(self._count_chunk(chunk, stop) for chunk in self._chunks(ordinary))
+
+    def cut(self, ordinary: str) -> int:
+        """Code points of normalized text before the last place to cut it; 0 where none is known."""
+        return last_cut(ordinary) if self._cuttable else 0
 
     def count_batch(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text."""
@@ -139,7 +153,7 @@ class TiktokenTokenizer:
 
     def _normalized(self, text: str, stop: Stop | None = None) -> str:
         text = well_formed(text)
-        return normalize(self._normalizer, text, stop=stop) if self._normalizer else text
+        return normalize(self.normalizer, text, stop=stop) if self.normalizer else text
 
     def _chunks(self, ordinary: str) -> Iterable[str]:
         return chunks(ordinary) if self._cuttable and len(ordinary) > CHUNK else (ordinary,)

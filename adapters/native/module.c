@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "claude.h"
+#include "cuts.h"
 #include "scan.h"
 #include "training.h"
 
@@ -13,9 +14,16 @@ typedef struct {
     PyObject_HEAD
     Vocabulary vocabulary;
     const Family *family;
+    const CutRule *cuts;
     Memory *kept[MOST_KEPT]; /* taken and given back under the interpreter's lock */
     int kept_count;
 } VocabularyObject;
+
+/* Whether the byte at `at` goes on with a character. */
+static bool continues(const char *utf8, Py_ssize_t at, Py_ssize_t size)
+{
+    return at < size && ((unsigned char)utf8[at] & 0xc0) == 0x80;
+}
 
 static Memory *take_memory(VocabularyObject *self)
 {
@@ -30,16 +38,23 @@ static void give_back(VocabularyObject *self, Memory *memory)
         memory_free(memory);
 }
 
-/* Runs a job on `text`; 0, 1 for BEYOND_LIMIT, or -1 with an exception set. */
-static int run(VocabularyObject *self, PyObject *text, PyObject *check, Job *job)
+/* Runs a job on the bytes of `text` from `start` to `end`, each the border of a character, or to its own end where that
+ * comes first; 0, 1 for BEYOND_LIMIT, or -1 with an exception set. */
+static int run_part(VocabularyObject *self, PyObject *text, Py_ssize_t start, Py_ssize_t end, PyObject *check, Job *job)
 {
     Py_ssize_t size;
     const char *utf8 = PyUnicode_AsUTF8AndSize(text, &size);
     if (!utf8)
         return -1;
+    end = end < size ? end : size;
+    if (start < 0 || start > end || continues(utf8, start, size) || continues(utf8, end, size)) {
+        PyErr_SetString(PyExc_ValueError, "a part must begin and end at borders of characters");
+        return -1;
+    }
+    size = end - start;
     Caller caller = {check == Py_None ? NULL : check, NULL};
     job->vocabulary = &self->vocabulary;
-    job->text = (const uint8_t *)utf8;
+    job->text = (const uint8_t *)utf8 + start;
     job->size = (size_t)size;
     if (caller.check)
         job->poll = (Poll){ask, &caller};
@@ -61,13 +76,86 @@ static int run(VocabularyObject *self, PyObject *text, PyObject *check, Job *job
     return outcome == DONE ? 0 : outcome == BEYOND_LIMIT ? 1 : -1;
 }
 
+static int run(VocabularyObject *self, PyObject *text, PyObject *check, Job *job)
+{
+    return run_part(self, text, 0, PY_SSIZE_T_MAX, check, job);
+}
+
 static PyObject *vocabulary_count(VocabularyObject *self, PyObject *args)
 {
     PyObject *text, *check = Py_None;
-    if (!PyArg_ParseTuple(args, "U|O:count", &text, &check))
+    Py_ssize_t start = 0, end = PY_SSIZE_T_MAX;
+    if (!PyArg_ParseTuple(args, "U|Onn:count", &text, &check, &start, &end))
         return NULL;
     Job job = {.limit = UINT64_MAX};
-    return run(self, text, check, &job) < 0 ? NULL : PyLong_FromUnsignedLongLong(job.count);
+    return run_part(self, text, start, end, check, &job) < 0 ? NULL : PyLong_FromUnsignedLongLong(job.count);
+}
+
+static PyObject *vocabulary_count_within(VocabularyObject *self, PyObject *args)
+{
+    PyObject *text, *check = Py_None;
+    unsigned long long limit;
+    if (!PyArg_ParseTuple(args, "UK|O:count_within", &text, &limit, &check))
+        return NULL;
+    Job job = {.limit = limit};
+    int result = run(self, text, check, &job);
+    if (result == 1)
+        Py_RETURN_NONE;
+    return result < 0 ? NULL : PyLong_FromUnsignedLongLong(job.count);
+}
+
+/* Appends a number; 0, or -1 with an exception set. */
+static int append(PyObject *list, size_t number)
+{
+    PyObject *value = PyLong_FromSize_t(number);
+    int failed = !value || PyList_Append(list, value) < 0;
+    Py_XDECREF(value);
+    return failed ? -1 : 0;
+}
+
+static size_t find_cut(const VocabularyObject *self, const char *utf8, Py_ssize_t size, Py_ssize_t low, Py_ssize_t high)
+{
+    const uint8_t *text = (const uint8_t *)utf8;
+    return last_cut(self->cuts, &self->vocabulary.kinds, text, (size_t)size, (size_t)low, (size_t)high);
+}
+
+static PyObject *vocabulary_borders(VocabularyObject *self, PyObject *args)
+{
+    PyObject *text;
+    Py_ssize_t size, step;
+    if (!PyArg_ParseTuple(args, "Un:borders", &text, &step))
+        return NULL;
+    const char *utf8 = PyUnicode_AsUTF8AndSize(text, &size);
+    PyObject *borders = utf8 ? PyList_New(0) : NULL;
+    step = step > 4 ? step : 4; /* more than any one character */
+    for (Py_ssize_t seen = 0, at = 0; borders && seen < size; seen = at) {
+        at = step < size - seen ? seen + step : size;
+        while (continues(utf8, at, size))
+            at--;
+        size_t cut = find_cut(self, utf8, size, seen, at);
+        if (cut > (size_t)seen && append(borders, cut))
+            Py_CLEAR(borders);
+    }
+    return borders;
+}
+
+static PyObject *vocabulary_cut(VocabularyObject *self, PyObject *args)
+{
+    PyObject *text;
+    Py_ssize_t size;
+    if (!PyArg_ParseTuple(args, "U:cut", &text))
+        return NULL;
+    const char *utf8 = PyUnicode_AsUTF8AndSize(text, &size);
+    if (!utf8)
+        return NULL;
+    Py_ssize_t last = size;
+    while (last && continues(utf8, --last, size))
+        ;
+    size_t cut = last ? find_cut(self, utf8, size, 0, last) : 0;
+    Py_ssize_t points = cut ? PyUnicode_GetLength(text) : 0;
+    for (Py_ssize_t at = cut ? (Py_ssize_t)cut : size; at < size; at++)
+        points -= !continues(utf8, at, size);
+    return PyLong_FromSsize_t(points);
 }
 
 static PyObject *vocabulary_fits(VocabularyObject *self, PyObject *args)
@@ -135,7 +223,8 @@ static int build(VocabularyObject *self, const char *family, const char *ranks, 
                  const char *classes, Py_ssize_t classes_size)
 {
     self->family = family_named(family);
-    if (!self->family) {
+    self->cuts = cut_rule_named(family);
+    if (!self->family || !self->cuts) {
         PyErr_SetString(PyExc_ValueError, "no family of split patterns has that name");
         return -1;
     }
@@ -191,7 +280,12 @@ static PyObject *vocabulary_highest(VocabularyObject *self, void *unused)
 }
 
 static PyMethodDef methods[] = {
-    {"count", (PyCFunction)(void (*)(void))vocabulary_count, METH_VARARGS, "count(text, check=None) -> int"},
+    {"count", (PyCFunction)(void (*)(void))vocabulary_count, METH_VARARGS,
+     "count(text, check=None, start=0, end=...) -> int"},
+    {"count_within", (PyCFunction)(void (*)(void))vocabulary_count_within, METH_VARARGS,
+     "count_within(text, limit, check=None) -> int | None"},
+    {"borders", (PyCFunction)(void (*)(void))vocabulary_borders, METH_VARARGS, "borders(text, step) -> list[int]"},
+    {"cut", (PyCFunction)(void (*)(void))vocabulary_cut, METH_VARARGS, "cut(text) -> int"},
     {"fits", (PyCFunction)(void (*)(void))vocabulary_fits, METH_VARARGS, "fits(text, limit) -> bool"},
     {"encode", (PyCFunction)(void (*)(void))vocabulary_encode, METH_VARARGS,
      "encode(text, offset=0, check=None) -> list[int]"},

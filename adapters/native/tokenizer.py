@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from adapters.native._core import Vocabulary
+from adapters.native.cores import WORTH_SHARING, Cores
 from adapters.native.families import FAMILIES, classes
 from adapters.port import NO_TOKENS, InvalidIds, Piece, Stop, TokenizerSpec, VocabularyDamaged, well_formed
 from adapters.spans import SpanMap, joined_surrogates
@@ -27,13 +28,16 @@ def read_vocabulary(pattern: str, rank_file: bytes) -> Vocabulary:
 
 
 class NativeTokenizer:
-    """A tiktoken-style vocabulary, served by the extension. Nothing is kept in Python but the special tokens."""
+    """A tiktoken-style vocabulary, served by the extension. Nothing is kept in Python but the special tokens.
+
+    Large texts are counted on the ``cores`` that are idle; without any the thread that asks counts alone.
+    """
 
     engine = "native"
     added_tokens = 0
     always_matched = NO_TOKENS
 
-    def __init__(self, spec: TokenizerSpec, vocabulary: Vocabulary) -> None:
+    def __init__(self, spec: TokenizerSpec, vocabulary: Vocabulary, cores: Cores | None = None) -> None:
         self.name = spec.name
         self.family = spec.family
         self.sha256 = spec.sha256
@@ -41,7 +45,8 @@ class NativeTokenizer:
         highest = max(vocabulary.highest_rank + spec.rank_offset, *spec.special.values(), 0)
         self.vocab_size = spec.size or highest + 1
         self._vocabulary = vocabulary
-        self._normalizer = spec.normalizer
+        self._cores = cores
+        self.normalizer = spec.normalizer
         self._offset = spec.rank_offset
         self._special = SpecialTokens(spec.special)
         self._literals = {special_id: literal.encode() for literal, special_id in spec.special.items()}
@@ -50,12 +55,22 @@ class NativeTokenizer:
     def count(self, text: str, *, stop: Stop | None = None) -> int:
         """Tokens of ``text`` as ordinary text. Raises ``DeadlineExceeded`` if ``stop`` passes first."""
         check = _check(stop)
-        if not self._normalizer:
+        if not self.normalizer:
             try:
-                return self._vocabulary.count(text, check)
+                return self._total(text, check)
             except UnicodeEncodeError:  # rare, and found while the text is encoded anyway
                 pass
-        return self._vocabulary.count(self._ordinary(text, stop), check)
+        return self._total(self._ordinary(text, stop), check)
+
+    def count_within(self, text: str, limit: int, *, stop: Stop | None = None) -> int | None:
+        """Tokens of ``text``; ``None`` where there are more than ``limit``. Raises ``DeadlineExceeded``."""
+        if limit < 0:
+            return None
+        return self._vocabulary.count_within(self._ordinary(text, stop), min(limit, _LARGEST_LIMIT), _check(stop))
+
+    def cut(self, ordinary: str) -> int:
+        """Code points of normalized text before the last place to cut it; 0 where there is none."""
+        return self._vocabulary.cut(ordinary)
 
     def count_batch(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text."""
@@ -109,7 +124,7 @@ class NativeTokenizer:
 
     def _placed(self, stretch: str) -> Iterator[tuple[int, bytes, int, int]]:
         """Id, bytes and span in ``stretch`` of every token of ordinary text; the tokens leave nothing out."""
-        form = self._normalizer
+        form = self.normalizer
         to_stretch = SpanMap(changes(form, stretch) if form else ())
         reached = 0  # characters that have begun
         for token_id in self._vocabulary.encode(self._ordinary(stretch), self._offset):
@@ -118,9 +133,14 @@ class NativeTokenizer:
             reached += len(data) if data.isascii() else sum(byte & 0xC0 != 0x80 for byte in data)
             yield token_id, data, *to_stretch.original(first, reached)
 
+    def _total(self, ordinary: str, check: Callable[[], object] | None) -> int:
+        if self._cores is None or len(ordinary) < WORTH_SHARING:
+            return self._vocabulary.count(ordinary, check)
+        return self._cores.count(self._vocabulary, ordinary, check)
+
     def _ordinary(self, text: str, stop: Stop | None = None) -> str:
         text = well_formed(text)
-        return normalize(self._normalizer, text, stop=stop) if self._normalizer else text
+        return normalize(self.normalizer, text, stop=stop) if self.normalizer else text
 
     def _bytes_of(self, token_id: int) -> bytes:
         data = self._literals.get(token_id)

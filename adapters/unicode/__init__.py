@@ -7,7 +7,7 @@ and small letters from Hugging Face tokenizers. ``python -m adapters.unicode.gen
 
 from adapters.unicode.case import alphabetic_marks, lowercase
 from adapters.unicode.classes import UnknownProperty, code_points
-from adapters.unicode.normalization import Change, UnknownForm, changes, combining_marks, normalize
+from adapters.unicode.normalization import Change, UnknownForm, changes, combining_marks, normalize, settled
 from adapters.unicode.ranges import LAST_CODE_POINT, Ranges, complement, intersection, union
 
 __all__ = [
@@ -24,5 +24,6 @@ __all__ = [
     "intersection",
     "lowercase",
     "normalize",
+    "settled",
     "union",
 ]

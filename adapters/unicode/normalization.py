@@ -66,6 +66,15 @@ def changes(form: str, text: str, *, stop: Stop | None = None) -> Iterator[Chang
             yield Change(start, end, replacement)
 
 
+def settled(form: str, text: str) -> int:
+    """Code points before the last character that neither reorders nor composes with what precedes it; -1 without one.
+
+    Whatever follows ``text``, those before it are normalized as they are now. Raises ``UnknownForm``.
+    """
+    joining = _rules(form).joining
+    return next((place for place in range(len(text) - 1, -1, -1) if text[place] not in joining), -1)
+
+
 class _Rules:
     """One form's tables, and the scan that finds what they may change."""
 
@@ -74,11 +83,11 @@ class _Rules:
         if compatibility:
             self._decompositions |= _mappings(tables.COMPATIBILITY)
         self._cache: dict[str, str] = {}
-        self._joining = self._find_joining()
+        self.joining = self._find_joining()
         changing = {character for character in self._decompositions if self._rebuild(character) != character}
         # `re` looks up a set within the first 65,536 code points at once, but tries ranges beyond them one by one.
-        self._narrow = _segment_pattern(changing, self._joining, last=0xFFFF)
-        self._wide = _segment_pattern(changing, self._joining, last=0x10FFFF)
+        self._narrow = _segment_pattern(changing, self.joining, last=0xFFFF)
+        self._wide = _segment_pattern(changing, self.joining, last=0x10FFFF)
 
     def _find_joining(self) -> frozenset[str]:
         """Characters that may reorder or compose with what precedes them: no segment starts with one."""
@@ -89,7 +98,7 @@ class _Rules:
     def scan(self, text: str, stop: Stop | None) -> Iterator[tuple[int, int, str]]:
         """Start, end and normalized text of every segment that may change."""
         pattern = self._wide if _ASTRAL.search(text) else self._narrow
-        joining, remembered = self._joining, self._cache
+        joining, remembered = self.joining, self._cache
         checked = 0
         for match in pattern.finditer(text):
             start, end = match.span()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, cast
 
 from adapters.loader import LoaderOptions, Vocabularies
 from adapters.manifest import Manifest, read_manifest
+from adapters.native.cores import Cores
 from adapters.port import TokenCounter, TokenizerSpec
 from adapters.unicode.scripts import script_of
 from service import __version__
@@ -64,6 +65,7 @@ class Assembly:
         )
         self.metrics.watch_pool(lambda: self.pool.depth)
         self.bundled = bundled_list()
+        self._cores = Cores(settings.workers)
         self._manifest = read_manifest()
         self._rules = rule_book()
         self._library = read_library()
@@ -148,7 +150,7 @@ class Assembly:
         """Every vocabulary, or those that were chosen; one whose spec is unchanged is kept, others are loaded now."""
         patterns = frozenset(self._manifest.patterns.values())
         settings = self.settings
-        options = LoaderOptions(settings.engine, patterns, self.metrics.fallback, settings.require_native)
+        options = LoaderOptions(settings.engine, patterns, self.metrics.fallback, settings.require_native, self._cores)
         loader = Vocabularies(specs, options)
         loaded: dict[str, tuple[TokenizerSpec, TokenCounter]] = {}
         for name in self.settings.vocabularies or specs:

@@ -180,10 +180,13 @@ class Environment:
     @cached_property
     def _vocabularies(self) -> Vocabularies:
         from adapters.loader import LoaderOptions, Vocabularies  # noqa: PLC0415 - 140 ms that only counting costs
+        from adapters.native.cores import Cores  # noqa: PLC0415
 
         patterns = frozenset(self.manifest.patterns.values())
         settings = self.settings
-        options = LoaderOptions(settings.engine, patterns, _say_fallback, settings.require_native)
+        options = LoaderOptions(
+            settings.engine, patterns, _say_fallback, settings.require_native, Cores(settings.workers)
+        )
         return Vocabularies(self.specs, options)
 
     @cached_property

@@ -50,6 +50,30 @@ _RANKS = {accuracy: rank for rank, accuracy in enumerate(Accuracy)}
 
 
 @dataclass(frozen=True, slots=True)
+class Measures:
+    """What an estimator's bounds depend on beside the count.
+
+    Bytes that repeat what stood before (``blank`` ones and others), characters beyond the BMP, tokens that a vendor may
+    drop, and capitals that follow a capital. Those of parts that overlap add up to the whole's, or to more.
+    """
+
+    blank: int = 0
+    solid: int = 0
+    emoji: int = 0
+    vanishing: int = 0
+    shouted: int = 0
+
+    def __add__(self, other: Measures) -> Measures:
+        return Measures(
+            self.blank + other.blank,
+            self.solid + other.solid,
+            self.emoji + other.emoji,
+            self.vanishing + other.vanishing,
+            self.shouted + other.shouted,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Estimator:
     """Turns a count by ``tokenizer`` into an estimate for a model whose own vocabulary is not at hand.
 
@@ -72,15 +96,28 @@ class Estimator:
 
     def bounds(self, count: int, text: str = "") -> tuple[int, int, int]:
         """Tokens, low and high where ``tokenizer`` counts ``count``; repetitions are seen only in a ``text`` given."""
+        return self.bounds_of(count, self.measure(text))
+
+    def measure(self, text: str) -> Measures:
+        """What of ``text`` the bounds depend on."""
+        blank, solid, emoji = _unsettled(text) if self.repeats else (0, 0, 0)
+        return Measures(blank, solid, emoji, _vanishing(text) if self.repeats else 0, self._shouted(text))
+
+    def bounds_of(self, count: int, seen: Measures) -> tuple[int, int, int]:
+        """Tokens, low and high of a text with these measures."""
         if not count:
             return 0, 0, 0
-        blank, solid, emoji = _unsettled(text) if self.repeats else (0, 0, 0)
-        seen = max(0, count - (_vanishing(text) if self.repeats else 0))
-        low = max(1 if seen == count else 0, math.floor(seen * self.low) - self.slack - blank - solid)
-        high = math.ceil(count * self.high + self.capitals * self._shouted(text))
-        high += self.slack + solid + _DEAREST_EMOJI * emoji
+        visible = max(0, count - seen.vanishing)
+        low = math.floor(visible * self.low) - self.slack - seen.blank - seen.solid
+        low = max(1 if visible == count else 0, low)
+        high = math.ceil(count * self.high + self.capitals * seen.shouted)
+        high += self.slack + seen.solid + _DEAREST_EMOJI * seen.emoji
         tokens = int((count * self.factor).to_integral_value(ROUND_HALF_EVEN))
         return min(max(tokens, low, 1), high), low, high
+
+    def most(self, limit: int) -> int:
+        """The most tokens that ``tokenizer`` may count where ``high`` is not to pass ``limit``."""
+        return math.floor(limit / self.high)
 
     def _shouted(self, text: str) -> int:
         """Capitals that follow a capital, where they matter."""

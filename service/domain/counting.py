@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from adapters.port import Stop, TokenCounter, Tokenizer, well_formed
 from service.domain.catalog import Accuracy, Catalog, Estimator, ModelSpec, Resolution
 from service.domain.errors import InexactCount, NoIds, NoTokenizer, UnknownTokenizer
-from service.domain.literals import LiteralScanner
+from service.domain.literals import Literal, LiteralScanner
 from service.domain.notices import NO_NOTICES, LiteralNotice, Notice
 
 
@@ -201,8 +201,15 @@ def count_text(
     else:
         counted = scale.tokenizer.count(ordinary, stop=stop)
     notices += literal_notices(scale, text, path, parse_special=parse_special, stop=stop)
-    tokens, low, high = scale.estimator.bounds(counted, ordinary) if scale.estimator else (counted, counted, counted)
-    characters = len(text)
+    bounds = scale.estimator.bounds(counted, ordinary) if scale.estimator else (counted, counted, counted)
+    return measured(scale, bounds, len(text), utf8_bytes, notices)
+
+
+def measured(
+    scale: Scale, bounds: tuple[int, int, int], characters: int, utf8_bytes: int, notices: Sequence[Notice]
+) -> Count:
+    """A text's count on ``scale``; ``bounds`` are its tokens, low and high."""
+    tokens, low, high = bounds
     return Count(
         scale.model,
         scale.provider,
@@ -269,7 +276,11 @@ def literal_notices(
     scale: Scale, text: str, path: str, *, parse_special: bool = False, stop: Stop | None = None
 ) -> tuple[Notice, ...]:
     """A warning for each special-token literal in ``text``."""
-    hits = scale.scanner.scan(text, stop)
+    return hit_notices(scale, scale.scanner.scan(text, stop), path, parse_special=parse_special)
+
+
+def hit_notices(scale: Scale, hits: Sequence[Literal], path: str, *, parse_special: bool) -> tuple[Notice, ...]:
+    """A warning for each literal that was found, but for those that were read as the tokens they name."""
     if not hits:
         return ()
     own, matched = scale.tokenizer.special_tokens, scale.tokenizer.always_matched

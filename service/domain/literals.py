@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from adapters.port import Stop
-from adapters.special import LiteralFinder
+from adapters.special import LiteralFinder, LiteralStream
 
 CONTROL_MARK = re.compile(r"<[|｜][^<>|｜\s]{1,64}[|｜]>")
 """The shape of a control mark."""
@@ -30,18 +30,28 @@ class Literal:
 class LiteralScanner:
     """Finds special-token literals in text; a text without the beginning of one costs a few substring searches."""
 
-    __slots__ = ("_finder",)
+    __slots__ = ("_finder", "_literals")
 
     def __init__(self, special_tokens: Iterable[str], marks: Iterable[str]) -> None:
-        self._finder = LiteralFinder({*special_tokens, *marks})
+        self._literals = frozenset({*special_tokens, *marks})
+        self._finder = LiteralFinder(self._literals)
+
+    def stream(self) -> LiteralStream:
+        """Finds the same literals in a text that arrives in parts."""
+        return LiteralStream(self._literals)
 
     def scan(self, text: str, stop: Stop | None = None) -> list[Literal]:
         """Every distinct literal in ``text``, in the order of its first occurrence."""
-        found: dict[str, list[int]] = {}
-        for offset, literal in self._finder.find_all(text, stop):
-            seen = found.setdefault(literal, [offset, 0])
-            seen[1] += 1
-        return [Literal(literal, offset, occurrences) for literal, (offset, occurrences) in found.items()]
+        return gathered(self._finder.find_all(text, stop))
+
+
+def gathered(places: Iterable[tuple[int, str]]) -> list[Literal]:
+    """The distinct literals among occurrences, in the order of the first of each."""
+    found: dict[str, list[int]] = {}
+    for offset, literal in places:
+        seen = found.setdefault(literal, [offset, 0])
+        seen[1] += 1
+    return [Literal(literal, offset, occurrences) for literal, (offset, occurrences) in found.items()]
 
 
 def control_marks(special_tokens: Iterable[Mapping[str, int]], chat_marks: Iterable[str]) -> frozenset[str]:
