@@ -29,6 +29,7 @@ class Settings:
     require_native: bool = False
     vocabularies: tuple[str, ...] = ()
     max_body_bytes: int = 16 * 1024 * 1024
+    max_stream_bytes: int = 1024 * 1024 * 1024
     max_tokenize_bytes: int = 1024 * 1024
     inline_bytes: int = 16 * 1024
     workers: int = 2
@@ -170,6 +171,7 @@ _READERS: Mapping[str, Callable[[str, str], Any]] = {
     "require_native": _switch,
     "vocabularies": _names,
     "max_body_bytes": _number(int, 1024, 1 << 30),
+    "max_stream_bytes": _number(int, 1024, 1 << 50),
     "max_tokenize_bytes": _number(int, 1024, 1 << 30),
     "inline_bytes": _number(int, 0, 1 << 24),
     "workers": _number(int, 1, 256),

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from adapters.port import DeadlineExceeded, InvalidIds, TokenizerError
+from adapters.port import DeadlineExceeded, InvalidIds, StretchTooLong, TokenizerError
 from service.domain.errors import (
     ChatNotRendered,
     InconsistentUsage,
@@ -70,6 +70,7 @@ _TABLE: Mapping[type[Exception], _Row] = {
     ChatNotRendered: _Row(422, "chat_not_rendered"),
     TemplateNotAllowed: _Row(422, "chat_template_not_allowed"),
     DeadlineExceeded: _Row(503, "deadline_exceeded", retry_after=1),
+    StretchTooLong: _Row(413, "text_too_long"),
     TokenizerError: _Row(422, "text_not_countable"),
 }
 
@@ -98,11 +99,12 @@ TITLES: Mapping[str, str] = {
     "request_body_too_large_after_decoding": "The body is too large once decompressed",
     "sampling_unsupported": "The tokenizer has only one encoding of a text",
     "text_not_countable": "The tokenizer could not take the text",
+    "text_not_utf8": "The text is not UTF-8",
     "text_too_long": "The text is too long for this route",
     "unknown_dialect": "The wire form of the request is not recognised",
     "unknown_model": "No such model",
     "unknown_tokenizer": "No such tokenizer",
-    "unsupported_media_type": "The body must be JSON",
+    "unsupported_media_type": "The body is of a kind that the route does not take",
     "usage_missing": "A count that the cost depends on is not there",
 }
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from service.api.body import json_body
+from service.api.body import is_streamed, json_body
 from service.api.errors import ApiError
 from service.api.exchange import App, Exchange, Receive, Scope, Send, send_bytes
 from service.api.services import Services, Work, run
+from service.api.streaming import count_streamed
 
 
 class HotRoutes:
@@ -31,4 +32,7 @@ class HotRoutes:
         if scope["method"] != "POST":
             detail = "This route takes POST."
             raise ApiError(405, "method_not_allowed", detail, headers={"allow": "POST"})
-        await send_bytes(send, await run(self._services, work, json_body(exchange)))
+        if is_streamed(exchange):
+            await send_bytes(send, await count_streamed(self._services, exchange, receive))
+        else:
+            await send_bytes(send, await run(self._services, work, json_body(exchange)))

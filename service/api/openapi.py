@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -23,7 +23,8 @@ _REF = "#/components/schemas/{name}"
 class Operation:
     """One route's description. ``example`` names an entry of ``service/data/examples.toml``, ``more`` further ones.
 
-    ``others`` are types that a schema refers to only in its text.
+    ``others`` are types that a schema refers to only in its text. ``text_headers`` are the
+    headers, each with what it says, of a route that also takes a body of plain text.
     """
 
     summary: str
@@ -33,6 +34,7 @@ class Operation:
     more: Sequence[str] = ()
     others: Sequence[type] = ()
     media_type: str = "application/json"
+    text_headers: Mapping[str, str] = field(default_factory=dict)
 
     def options(self, others: Mapping[int | str, dict[str, Any]] | None = None) -> dict[str, Any]:
         """Keyword arguments for FastAPI's route decorators; ``others`` are answers of the same kind by status."""
@@ -42,6 +44,12 @@ class Operation:
             if self.example:
                 content["examples"] = self._examples()
             extra["requestBody"] = {"required": True, "content": {"application/json": content}}
+        if self.text_headers:
+            extra["requestBody"]["content"]["text/plain"] = {"schema": {"type": "string"}}
+            extra["parameters"] = [
+                {"name": name, "in": "header", "required": False, "description": says, "schema": {"type": "string"}}
+                for name, says in self.text_headers.items()
+            ]
         return {
             "response_class": Response,
             "summary": self.summary,

@@ -40,6 +40,7 @@ class Input(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     whole body of a call as its vendor takes it. ``dialect`` names the wire form of either where it is not plain to see.
     ``as`` says what a text is: bare ``"text"``, or the ``"message"`` of a user, framed as the model frames it.
     ``special_tokens``: ``"text"`` counts the literal of a special token as ordinary text, ``"parse"`` as the one token.
+    ``limit``, with ``text``, asks whether the text surely has at most so many tokens; counting stops past it.
     """
 
     text: str | None = None
@@ -54,6 +55,7 @@ class Input(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     as_: Literal["text", "message"] = msgspec.field(name="as", default="text")
     special_tokens: Literal["text", "parse"] = "text"
     strict: bool = False
+    limit: Annotated[int, Meta(ge=0, le=2**53)] | None = None
 
 
 class CountRequest(Input, frozen=True, forbid_unknown_fields=True, kw_only=True):

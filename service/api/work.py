@@ -23,21 +23,27 @@ from service.api.schemas import (
 )
 from service.api.services import Later, Services
 from service.domain.counting import Count, CountBatch, Scale, count_text, count_texts, own_tokenizer, require_exact
+from service.domain.limits import count_limited
 
 _encode = msgspec.json.Encoder().encode
 _MAX_SAMPLED = 262_144
+_ONE_TEXT = "`limit` goes with one `text`."
 
 
 def count(services: Services, body: bytes, stop: Stop | None) -> bytes | Later:
     """``POST /v1/count``."""
     request = decode(body, CountRequest)
     if not is_plain(request):
+        if request.limit is not None:
+            raise ApiError(422, "invalid_request", _ONE_TEXT, path="limit")
         return count_whole(services, request, stop)
     refuse_remote(request.remote)
     scale = services.scale(request.model, request.provider, request.tokenizer)
     if request.strict:
         require_exact(scale)
     parse = request.special_tokens == "parse"
+    if request.limit is not None:
+        return _within(services, scale, request, stop)
     answer: Count | CountBatch
     if request.text is not None and request.texts is None:
         answer = count_text(scale, request.text, parse_special=parse, stop=stop)
@@ -48,6 +54,17 @@ def count(services: Services, body: bytes, stop: Stop | None) -> bytes | Later:
             _record(services, scale, item)
     else:
         raise ApiError(422, "invalid_request", EXACTLY_ONE, path="text")
+    return _encode(answer)
+
+
+def _within(services: Services, scale: Scale, request: CountRequest, stop: Stop | None) -> bytes:
+    """The answer where a ``limit`` was given."""
+    if request.text is None or request.texts is not None or request.limit is None:
+        raise ApiError(422, "invalid_request", _ONE_TEXT, path="limit")
+    parse = request.special_tokens == "parse"
+    answer = count_limited(scale, request.text, request.limit, parse_special=parse, stop=stop)
+    if answer.tokens is not None:
+        services.metrics.counted(scale.info.name, scale.model or "", answer.tokens, answer.characters)
     return _encode(answer)
 
 

@@ -12,8 +12,9 @@ from service.cli.environment import environment
 from service.cli.group import Refusal
 from service.cli.output import note, print_json, print_table, printable_bytes
 from service.cli.requesting import counted, read_body, resolve_for, takes_request
-from service.cli.sources import shown, texts
+from service.cli.sources import named, parts, shown, texts
 from service.domain.counting import Count, Scale, count_text, tokenizer_of
+from service.domain.streaming import TextStream
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -58,7 +59,7 @@ def count(
     *,
     as_json: bool,
 ) -> None:
-    """Count the tokens of FILES, or of standard input (also named -).
+    """Count the tokens of FILES, or of standard input (also named -), of any size: they are read part by part.
 
     For one input only the number is printed; for several a line each and the total, as wc does. An inexact count and
     special tokens in a text are noted on standard error. With --limit the upper bound of the total counts. With
@@ -75,7 +76,7 @@ def count(
         counts = [(body, counted(here, request, resolve_for(here, request, model, provider)))]
     else:
         scale = _scale(model, provider, tokenizer)
-        counts = [(name, count_text(scale, text, parse_special=special == "parse")) for name, text in texts(files)]
+        counts = [(name, _counted(scale, name, parse_special=special == "parse")) for name in named(files)]
     total, high = sum(item.tokens for _, item in counts), sum(item.high for _, item in counts)
     if as_json:
         print_json(_summary(counts, total, high))
@@ -132,6 +133,16 @@ def _scale(model: str | None, provider: str | None, tokenizer: str | None) -> Sc
     if model and tokenizer:
         raise click.UsageError("Give a model (-m) or a tokenizer (-t), not both.")
     return environment().scale(model, provider, tokenizer)
+
+
+def _counted(scale: Scale, name: str, *, parse_special: bool) -> Count:
+    """The count of one input, read and counted part by part."""
+    from adapters.streaming import count_stream  # noqa: PLC0415 - with the tokenizers, that only counting loads
+
+    stream = TextStream(scale, count_stream, parse_special=parse_special)
+    for part in parts(name):
+        stream.feed(part)
+    return stream.finish()
 
 
 def _summary(counts: Sequence[tuple[str, Count]], total: int, high: int) -> dict[str, object]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from adapters.port import Stop, TokenCounter, Tokenizer, well_formed
+from adapters.port import Stop, TokenCounter, Tokenizer, count_within, well_formed
 from service.domain.catalog import Accuracy, Catalog, Estimator, ModelSpec, Resolution
 from service.domain.errors import InexactCount, NoIds, NoTokenizer, UnknownTokenizer
 from service.domain.literals import Literal, LiteralScanner
@@ -180,6 +180,17 @@ class Weigher:
         return base, Accuracy.APPROXIMATE, (*spec.reasons, "vocabulary_not_installed"), estimator, (notice,)
 
 
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """A text's count by its tokenizer, ``None`` where counting was stopped, and what else an answer says of it."""
+
+    counted: int | None
+    ordinary: str
+    characters: int
+    utf8_bytes: int
+    notices: tuple[Notice, ...]
+
+
 def count_text(
     scale: Scale, text: str, *, path: str = "text", parse_special: bool = False, stop: Stop | None = None
 ) -> Count:
@@ -187,6 +198,16 @@ def count_text(
 
     A stand-in's special tokens are not the model's, so on a stand-in all is ordinary text.
     """
+    found = weigh(scale, text, path=path, parse_special=parse_special, stop=stop)
+    counted = found.counted or 0
+    bounds = scale.estimator.bounds(counted, found.ordinary) if scale.estimator else (counted, counted, counted)
+    return measured(scale, bounds, found.characters, found.utf8_bytes, found.notices)
+
+
+def weigh(
+    scale: Scale, text: str, *, path: str, parse_special: bool, stop: Stop | None, most: int | None = None
+) -> Weighed:
+    """Count ``text`` by the tokenizer of ``scale``. Past ``most`` tokens it stops, unless special tokens are parsed."""
     parse_special = parse_special and not scale.stand_in
     notices = scale.notices
     try:
@@ -196,13 +217,15 @@ def count_text(
         ordinary = well_formed(text)
         utf8_bytes = len(ordinary.encode())
         notices += (Notice("lone_surrogate", "A surrogate that is half a character was replaced by U+FFFD.", path),)
+    counted: int | None
     if parse_special and isinstance(scale.tokenizer, Tokenizer):
         counted = len(scale.tokenizer.encode(ordinary, parse_special=True, stop=stop))
-    else:
+    elif most is None:
         counted = scale.tokenizer.count(ordinary, stop=stop)
+    else:
+        counted = count_within(scale.tokenizer, ordinary, most, stop=stop)
     notices += literal_notices(scale, text, path, parse_special=parse_special, stop=stop)
-    bounds = scale.estimator.bounds(counted, ordinary) if scale.estimator else (counted, counted, counted)
-    return measured(scale, bounds, len(text), utf8_bytes, notices)
+    return Weighed(counted, ordinary, len(text), utf8_bytes, notices)
 
 
 def measured(

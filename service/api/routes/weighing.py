@@ -12,18 +12,21 @@ from service.api.exchange import Exchange
 from service.api.openapi import Operation
 from service.api.schemas import CountRequest, DetokenizeAnswer, DetokenizeRequest, TokenizeAnswer, TokenizeRequest
 from service.api.services import Services, Work, run
+from service.api.streaming import HEADERS
 from service.domain.counting import Count, CountBatch
+from service.domain.limits import LimitedCount
 from service.domain.remote import RemoteCount
 
 HOT: Mapping[str, Work] = {"/v1/count": work.count}
 """Routes that are answered in front of the framework."""
 
 _COUNT = Operation(
-    "Count the tokens of a text, of several, or of a whole request.",
+    "Count the tokens of a text, of several, or of a whole request; a text/plain body is counted as it arrives.",
     request=CountRequest,
-    answers=(Count, RemoteCount, CountBatch),
+    answers=(Count, RemoteCount, CountBatch, LimitedCount),
     example="count",
-    more=("count_chat",),
+    more=("count_chat", "count_limit"),
+    text_headers=HEADERS,
 )
 _TOKENIZE = Operation(
     "Cut a text into tokens: ids, pieces and their places.",

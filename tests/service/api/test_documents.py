@@ -16,7 +16,9 @@ from service.api.errors import _TABLE, TITLES
 from service.api.openapi import complete, examples
 from service.api.routes.weighing import HOT
 from service.api.schemas import CountRequest
+from service.api.streaming import HEADERS
 from service.domain.counting import Count, CountBatch
+from service.domain.limits import LimitedCount
 from service.domain.remote import RemoteCount
 from service.settings import PREFIX, Settings
 
@@ -45,11 +47,13 @@ def test_a_hot_route_is_documented_with_the_structs_that_it_uses(document):
     operation = document["paths"]["/v1/count"]["post"]
     schema = operation["requestBody"]["content"]["application/json"]["schema"]
     assert schema == {"$ref": "#/components/schemas/CountRequest"}
-    expected = complete({}, [CountRequest, Count, RemoteCount, CountBatch])["components"]["schemas"]
+    expected = complete({}, [CountRequest, Count, RemoteCount, CountBatch, LimitedCount])["components"]["schemas"]
     for name, component in expected.items():
         assert document["components"]["schemas"][name] == json.loads(json.dumps(component))
     answers = operation["responses"]["200"]["content"]["application/json"]["schema"]["anyOf"]
-    assert [a["$ref"].rsplit("/", 1)[1] for a in answers] == ["Count", "RemoteCount", "CountBatch"]
+    assert [a["$ref"].rsplit("/", 1)[1] for a in answers] == ["Count", "RemoteCount", "CountBatch", "LimitedCount"]
+    assert {row["name"] for row in operation["parameters"]} == set(HEADERS)
+    assert "text/plain" in operation["requestBody"]["content"]
 
 
 def test_static_routes_are_those_of_the_document(document):
@@ -60,6 +64,8 @@ def test_static_routes_are_those_of_the_document(document):
     ("path", "body"),
     [
         ("/v1/count", {"model": "claude-sonnet-4-5", "text": "Hello <|im_end|>"}),
+        ("/v1/count", {"model": "gpt-4o", "text": "Hello <|im_end|>", "limit": 3}),
+        ("/v1/count", {"model": "claude-sonnet-4-5", "text": "Hello", "limit": 100}),
         ("/v1/count", {"tokenizer": "qwen", "texts": ["a", "", "<|im_end|>"]}),
         ("/v1/estimate", {"model": "gpt-4o", "text": "Hello <|im_end|>", "max_cost_usd": "0.01"}),
         ("/v1/estimate", {"model": "text-embedding-3-small", "texts": ["a b", "c"]}),

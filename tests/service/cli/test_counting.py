@@ -194,3 +194,28 @@ def test_counting_loads_one_vocabulary_only() -> None:
         "from service.cli import cli; cli(['count', '-t', 'qwen'], standalone_mode=False); sys.exit(opened != ['qwen'])"
     )
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, input=b"x", check=True)
+
+
+def test_a_large_file_is_read_part_by_part_and_counted_as_a_whole(tmp_path: Path) -> None:
+    mark = "<|im_end|>"
+    sentence = "A truck is weighed; 地磅。\n"
+    head = sentence * (4 * 1024 * 1024 // len(sentence.encode()))
+    head += "x" * (4 * 1024 * 1024 - 5 - len(head.encode()))
+    file = tmp_path / "large"
+    file.write_bytes((head + mark + sentence).encode())  # the mark lies across the border of two parts
+    result = invoke("count", "-t", "o200k_base", "--json", str(file))
+    [item] = json.loads(result.stdout)["items"]
+    parts = [json.loads(invoke("count", "-t", "o200k_base", "--json", text=t).stdout) for t in (head, mark + sentence)]
+    assert item["tokens"] == sum(part["tokens"] for part in parts)
+    assert item["characters"] == len(head + mark + sentence)
+    assert [(w["offset"], w["occurrences"]) for w in item["warnings"]] == [(len(head), 1)]
+
+
+def test_a_wrong_byte_far_into_a_file_is_named_by_its_place(tmp_path: Path) -> None:
+    file = tmp_path / "large"
+    data = "你".encode() * (2 * 1024 * 1024)
+    for damage in (b"\xff", b"\xe4\xbd"):
+        file.write_bytes(data + damage)
+        result = invoke("count", "-t", "o200k_base", str(file))
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert f"not UTF-8 at byte {len(data)}." in result.stderr
