@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
 from functools import lru_cache
+from typing import TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
 from prometheus_client.gc_collector import GCCollector
@@ -16,6 +18,9 @@ METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"}
 _SECONDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _RATIO = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 0.8, 1, 1.25, 1.5, 2, 3, 4)
 
+_MOST_WAITING = 256
+T = TypeVar("T")
+
 
 class Metrics:
     """Every metric of one process, registered at once; ``render`` is the text that ``/metrics`` answers."""
@@ -26,6 +31,8 @@ class Metrics:
         ProcessCollector(registry=self.registry)
         PlatformCollector(registry=self.registry)
         GCCollector(registry=self.registry)
+        self._answered: deque[tuple[str, str, int, float]] = deque()
+        self._counted: deque[tuple[str, str, int, int]] = deque()
         self._http()
         self._counting()
         self._prices()
@@ -109,17 +116,15 @@ class Metrics:
 
     def request(self, route: str, method: str, status: int, seconds: float) -> None:
         """Record one answered request; ``route`` is a template, never a raw path."""
-        requests, durations = self._request_children(route, method if method in METHODS else "other", str(status))
-        requests.inc()
-        durations.observe(seconds)
+        self._answered.append((route, method, status, seconds))
+        if len(self._answered) >= _MOST_WAITING:
+            self._fold()
 
     def counted(self, tokenizer: str, model: str, tokens: int, characters: int) -> None:
         """Record one counted text; ``model`` is a catalog id, or ``""`` where a tokenizer was named."""
-        token_counter, character_counter, ratio = self._count_children(tokenizer, model)
-        token_counter.inc(tokens)
-        character_counter.inc(characters)
-        if characters:
-            ratio.observe(tokens / characters)
+        self._counted.append((tokenizer, model, tokens, characters))
+        if len(self._counted) >= _MOST_WAITING:
+            self._fold()
 
     def error(self, code: str) -> None:
         """Record one problem; ``code`` is one of the stable codes."""
@@ -159,7 +164,21 @@ class Metrics:
 
     def render(self) -> bytes:
         """All metrics in the text exposition format."""
+        self._fold()
         return generate_latest(self.registry)
+
+    def _fold(self) -> None:
+        """Add to the metrics what was recorded; a request itself only notes it, which costs a tenth."""
+        for route, method, status, seconds in _taken(self._answered):
+            requests, durations = self._request_children(route, method if method in METHODS else "other", str(status))
+            requests.inc()
+            durations.observe(seconds)
+        for tokenizer, model, tokens, characters in _taken(self._counted):
+            token_counter, character_counter, ratio = self._count_children(tokenizer, model)
+            token_counter.inc(tokens)
+            character_counter.inc(characters)
+            if characters:
+                ratio.observe(tokens / characters)
 
     @lru_cache(maxsize=4096)  # noqa: B019 - one Metrics lives as long as its process; labels are closed sets
     def _request_children(self, route: str, method: str, status: str) -> tuple[Counter, Histogram]:
@@ -172,3 +191,12 @@ class Metrics:
             self._characters.labels(tokenizer, model),
             self._ratio.labels(tokenizer),
         )
+
+
+def _taken(waiting: deque[T]) -> Iterator[T]:
+    """What waits, each taken by one thread only."""
+    while waiting:
+        try:
+            yield waiting.popleft()
+        except IndexError:  # another thread took the last one
+            return

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+import secrets
 import time
-import uuid
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any
 
@@ -20,6 +21,8 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 JSON = b"application/json"
 _KEY = "weighbridge.exchange"
+_PROCESS = secrets.token_hex(8)  # tells this process's ids from those of all others; they need not be secret
+_numbers = itertools.count(1)
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._:-]{1,128}")
 
 
@@ -30,8 +33,7 @@ class Exchange:
 
     def __init__(self, scope: Scope) -> None:
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
-        given = self.headers.get(b"x-request-id", b"")
-        self.request_id = given.decode() if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
+        self.request_id = request_id(self.headers.get(b"x-request-id", b""))
         self.route = "unmatched"
         self.body = b""
         self.status = 0
@@ -44,6 +46,11 @@ class Exchange:
         exchange = scope[_KEY]
         assert isinstance(exchange, Exchange)  # noqa: S101 - set by the outermost layer; narrows the type
         return exchange
+
+
+def request_id(given: bytes) -> str:
+    """The id that a caller gave, or one of our own in the place of none and of one that is no id."""
+    return given.decode() if given and _REQUEST_ID.fullmatch(given) else f"{_PROCESS}{next(_numbers):016x}"
 
 
 async def send_bytes(

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import re
-import sys
 import time
 import traceback
-from collections.abc import Callable, Collection, Mapping
-from datetime import UTC, datetime
-from typing import Any
-
-import msgspec
+from collections.abc import Awaitable, Callable, Collection
 
 from service.api.errors import ApiError
 from service.api.exchange import App, Exchange, Message, Receive, Scope, Send, send_problem
+from service.api.lines import RequestLines
 from service.metrics import Metrics
 
 PROBES = frozenset({"/livez", "/readyz"})
 """Routes that answer whatever Host they are asked under."""
 
 _LOOPBACK = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?")
-LogWriter = Callable[[Mapping[str, Any]], None]
 
 
 class RequestLog:
@@ -30,19 +25,27 @@ class RequestLog:
     query, a raw path or a key. An unforeseen error is logged by its class and places in the code, without its message.
     """
 
-    def __init__(
-        self, app: App, metrics: Metrics, write: LogWriter, *, routes: Collection[str] = (), project: str = "default"
-    ) -> None:
+    def __init__(self, app: App, metrics: Metrics, lines: RequestLines, *, routes: Collection[str] = ()) -> None:
         self._app = app
         self._routes = frozenset(routes)
         self._metrics = metrics
-        self._write = write
-        self._project = project
+        self._lines = lines
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        await self._serve(scope, send, lambda marked: self._app(scope, receive, marked))
+
+    async def refuse(self, scope: Scope, error: Exception, send: Send) -> None:
+        """Answer a request with ``error`` and record it, as though a layer had raised it."""
+
+        async def fail(_marked: Send) -> None:
+            raise error
+
+        await self._serve(scope, send, fail)
+
+    async def _serve(self, scope: Scope, send: Send, answer: Callable[[Send], Awaitable[None]]) -> None:
         exchange = Exchange(scope)
         if scope["path"] in self._routes:
             exchange.route = scope["path"]
@@ -55,11 +58,11 @@ class RequestLog:
             await send(message)
 
         try:
-            await self._app(scope, receive, send_marked)
+            await answer(send_marked)
         except Exception as error:  # noqa: BLE001, RUF100 - the last line of defence
             await self._answer(exchange, error, send_marked)
         finally:
-            self._record(scope, exchange)
+            self._finish(scope, exchange)
 
     async def _answer(self, exchange: Exchange, error: Exception, send: Send) -> None:
         if not exchange.status:
@@ -67,33 +70,29 @@ class RequestLog:
             self._metrics.error(code)
             if code != "internal_error":
                 return
-        self._write(
+        self._lines.error(
             {
-                "time": _now(),
-                "level": "error",
                 "request_id": exchange.request_id,
                 "error": type(error).__name__,
                 "places": places(error),
             }
         )
 
-    def _record(self, scope: Scope, exchange: Exchange) -> None:
+    def _finish(self, scope: Scope, exchange: Exchange) -> None:
         seconds = time.perf_counter() - exchange.started
         method = scope["method"]
         if exchange.route == "unmatched":
             exchange.route = getattr(scope.get("route"), "path", exchange.route)
-        self._metrics.request(exchange.route, method, exchange.status, seconds)
-        self._write(
-            {
-                "time": _now(),
-                "method": method if method.isalpha() and len(method) <= 7 else "other",
-                "route": exchange.route,
-                "status": exchange.status,
-                "ms": round(seconds * 1000, 3),
-                "request_id": exchange.request_id,
-                "project": self._project,
-            }
-        )
+        self.record(exchange.route, method, exchange.status, seconds, exchange.request_id)
+
+    def record(self, route: str, method: str, status: int, seconds: float, request_id: str) -> None:
+        """Record an answered request: its metrics and its line. ``route`` is a template."""
+        self._metrics.request(route, method, status, seconds)
+        self._lines.request(method, route, status, seconds, request_id)
+
+    def flush(self) -> None:
+        """Write the lines that wait."""
+        self._lines.flush()
 
 
 class HostGuard:
@@ -108,40 +107,25 @@ class HostGuard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["path"] not in PROBES:
             headers = Exchange.of(scope).headers
-            host = headers.get(b"host", b"").decode("latin-1").lower()
+            host = headers.get(b"host", b"")
             if sum(name == b"host" for name, _ in scope["headers"]) > 1:
                 raise ApiError(400, "bad_host", "Send one Host header.")
-            if not _LOOPBACK.fullmatch(host):
+            if not is_loopback(host):
                 detail = "Without keys the service answers to localhost, 127.0.0.1 and [::1] only."
                 raise ApiError(403, "bad_host", detail)
             origin = headers.get(b"origin")
-            if origin is not None and not _same_site(origin.decode("latin-1").lower(), host):
+            if origin is not None and not _same_site(origin.decode("latin-1").lower(), host.decode("latin-1").lower()):
                 raise ApiError(403, "bad_origin", "Requests from pages of another site are refused.")
         await self._app(scope, receive, send)
 
 
+def is_loopback(host: bytes) -> bool:
+    """Whether a Host header names this machine."""
+    return _LOOPBACK.fullmatch(host.decode("latin-1").lower()) is not None
+
+
 def _same_site(origin: str, host: str) -> bool:
     return origin in (f"http://{host}", f"https://{host}")
-
-
-def log_writer(kind: str) -> LogWriter:
-    """A writer of log lines to stderr: ``json``, ``text`` or ``off``."""
-    encode = msgspec.json.Encoder().encode
-
-    def write_json(line: Mapping[str, Any]) -> None:
-        sys.stderr.write(encode(line).decode() + "\n")
-
-    def write_text(line: Mapping[str, Any]) -> None:
-        sys.stderr.write(" ".join(f"{key}={value}" for key, value in line.items()) + "\n")
-
-    def write_nothing(line: Mapping[str, Any]) -> None:
-        del line
-
-    return {"json": write_json, "text": write_text, "off": write_nothing}[kind]
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def places(error: BaseException) -> list[str]:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from service.api.application import STATIC_ROUTES
 from service.api.body import BodyLimit
 from service.api.exchange import App
-from service.api.middleware import HostGuard, RequestLog, log_writer
+from service.api.lane import FastLane
+from service.api.lines import RequestLines
+from service.api.middleware import HostGuard, RequestLog
+from service.api.routes.weighing import HOT
 from service.api.services import Services
 from service.app.assembly import Assembly, inner_app
 from service.app.server import bind, require_loopback
@@ -18,7 +23,7 @@ __all__ = ["Assembly", "build_app", "build_services", "create_app", "serve"]
 def create_app() -> App:
     """The application as the environment describes it; everything is loaded and proven before this returns."""
     assembly = Assembly(Settings.from_env())
-    return layered(assembly.switch, assembly.services)
+    return layered(assembly.switch, assembly.services, current=lambda: assembly.services)
 
 
 def build_services(settings: Settings) -> Services:
@@ -31,13 +36,19 @@ def build_app(services: Services) -> App:
     return layered(inner_app(services), services)
 
 
-def layered(app: App, services: Services, *, insecure: bool = False) -> App:
-    """Wrap the routes in their layers, innermost first; ``insecure`` leaves out the check of Host and Origin."""
+def layered(
+    app: App, services: Services, *, insecure: bool = False, current: Callable[[], Services] | None = None
+) -> FastLane:
+    """Wrap the routes in their layers, innermost first; ``insecure`` leaves out the check of Host and Origin.
+
+    ``current`` gives the parts in force, where they may be replaced.
+    """
     settings = services.settings
     app = BodyLimit(app, limit=settings.max_body_bytes, timeout=settings.body_timeout_seconds, pool=services.pool)
     if not insecure:
         app = HostGuard(app)
-    return RequestLog(app, services.metrics, log_writer(settings.log), routes=STATIC_ROUTES)
+    log = RequestLog(app, services.metrics, RequestLines(settings.log), routes=STATIC_ROUTES)
+    return FastLane(log, HOT, current or (lambda: services), any_host=insecure)
 
 
 def serve(host: str, port: int, *, insecure: bool = False) -> None:
@@ -49,4 +60,5 @@ def serve(host: str, port: int, *, insecure: bool = False) -> None:
         require_loopback(host)
     with bind(host, port) as listener:
         assembly = Assembly(Settings.from_env())
-        run_server(layered(assembly.switch, assembly.services, insecure=insecure), assembly, listener)
+        app = layered(assembly.switch, assembly.services, insecure=insecure, current=lambda: assembly.services)
+        run_server(app, assembly, listener)

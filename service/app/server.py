@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import signal
@@ -16,7 +17,7 @@ from typing import Any, cast
 import uvicorn
 
 from service import __version__
-from service.api.exchange import App
+from service.api.lane import FastLane
 from service.app.assembly import Assembly
 from service.app.refreshing import asked_for, refresh_prices
 from service.domain.errors import DomainError
@@ -92,7 +93,7 @@ def bind(host: str, port: int) -> socket.socket:
     return listener
 
 
-def serve(app: App, assembly: Assembly, listener: socket.socket) -> None:
+def serve(app: FastLane, assembly: Assembly, listener: socket.socket) -> None:
     """Serve ``app`` on ``listener`` until SIGTERM or SIGINT."""
     for message in unknown_variables(os.environ):
         _say(message)
@@ -102,13 +103,17 @@ def serve(app: App, assembly: Assembly, listener: socket.socket) -> None:
         log_config=None,
         access_log=False,
         server_header=False,
+        proxy_headers=False,  # nothing here depends on who asks; it would be one more layer around each request
         timeout_keep_alive=75,  # longer than the idle time of common client pools
         timeout_graceful_shutdown=assembly.settings.drain_seconds,
     )
     server = Server(config, assembly)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _already_handled)
+    gc.collect()
+    gc.freeze()  # what was loaded stays, and need not be looked at again by each full collection
     server.run([listener])
+    app.flush()
     if assembly.pool.close():
         sys.stderr.flush()
         os._exit(0)  # a library call that cannot be interrupted would hold up the exit, with nobody left to answer
