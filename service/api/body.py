@@ -14,6 +14,9 @@ from service.api.errors import ApiError
 from service.api.exchange import App, Exchange, Receive, Scope, Send
 from service.api.pool import CountPool
 
+NAMING = frozenset({b"weighbridge-model", b"weighbridge-tokenizer"})
+"""Headers of which a streamed body has one. No page of another site can send them without asking first."""
+
 STREAMED = frozenset({"/v1/count"})
 """Routes that take plain text of any length too; they read it themselves."""
 
@@ -88,8 +91,10 @@ class BodyLimit:
 
 
 def is_streamed(exchange: Exchange) -> bool:
-    """Whether the body is plain text for a route that counts it as it arrives."""
-    return exchange.route in STREAMED and media_type(exchange) == b"text/plain"
+    """Whether the body is plain text, with a header that says what to count with, for a route that takes it so."""
+    if exchange.route not in STREAMED or media_type(exchange) != b"text/plain":
+        return False
+    return not exchange.headers.keys().isdisjoint(NAMING)
 
 
 def media_type(exchange: Exchange) -> bytes:
@@ -106,7 +111,10 @@ def json_body(exchange: Exchange) -> bytes:
     """The body that was read, of a request that says it is JSON. Raises ``ApiError`` (415) for one that does not."""
     kind = media_type(exchange)
     if kind != b"application/json" and not (kind.startswith(b"application/") and kind.endswith(b"+json")):
-        raise ApiError(415, "unsupported_media_type", "Send JSON with Content-Type: application/json.")
+        detail = "Send JSON with Content-Type: application/json."
+        if exchange.route in STREAMED:
+            detail += " Plain text (text/plain) goes with the header weighbridge-model or weighbridge-tokenizer."
+        raise ApiError(415, "unsupported_media_type", detail)
     return exchange.body
 
 

@@ -174,8 +174,12 @@ class TokenizerList(msgspec.Struct, frozen=True):
 
 
 class Health(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Whether the process lives, or is ready; ``vocabularies`` tells which engine serves each."""
+    """Whether the process lives, or is ready; ``vocabularies`` tells which engine serves each.
+
+    ``replaced`` are those of them that the chosen engine cannot serve, or did not give the known answer for.
+    """
 
     status: Literal["ok", "shutting_down"]
     version: str
     vocabularies: Mapping[str, str] = {}
+    replaced: Sequence[str] = ()

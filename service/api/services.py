@@ -34,7 +34,10 @@ class Lifecycle:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """The finished parts. ``absent`` are vocabularies that are known but not installed."""
+    """The finished parts.
+
+    ``absent`` are vocabularies that are known but not installed; ``replaced`` are served by another engine than chosen.
+    """
 
     settings: Settings
     weigher: Weigher
@@ -50,6 +53,7 @@ class Services:
     probes: Probes = field(default_factory=Probes)
     renderer: ChatRenderer | None = None
     absent: Sequence[TokenizerSpec] = ()
+    replaced: Sequence[str] = ()
     version: str = ""
     lifecycle: Lifecycle = field(default_factory=Lifecycle)
     remote: RemoteCounter | None = None

@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, cast
 
-from adapters.loader import LoaderOptions, Vocabularies
+from adapters.loader import Engine, LoaderOptions, Vocabularies
 from adapters.manifest import Manifest, read_manifest
+from adapters.native import FAMILIES
 from adapters.native.cores import Cores
-from adapters.port import TokenCounter, TokenizerSpec
+from adapters.port import Family, TokenCounter, TokenizerSpec
 from adapters.unicode.scripts import script_of
 from service import __version__
 from service.api.application import build_api
@@ -141,6 +142,7 @@ class Assembly:
             compared=compared_models(),
             script_of=script_of,
             absent=[spec for spec in on_request if spec.name not in specs],
+            replaced=_replaced(specs, tokenizers, settings.engine),
             version=__version__,
             lifecycle=self.lifecycle,
             remote=self.remote,
@@ -172,6 +174,16 @@ class Assembly:
 def inner_app(services: Services) -> App:
     """The routes over ``services``, the hot ones in front."""
     return HotRoutes(cast("App", build_api(services)), services, HOT)
+
+
+def _replaced(specs: dict[str, TokenizerSpec], tokenizers: dict[str, TokenCounter], engine: Engine) -> list[str]:
+    """The vocabularies that another engine serves than the one that was chosen and knows their kind."""
+    chosen = {"native": "native", "library": "tiktoken", "python": "python"}[engine]
+    ranked = [name for name in tokenizers if specs[name].family in (Family.TIKTOKEN, Family.BPE)]
+    known = [name for name in ranked if engine != "native" or specs[name].pattern in FAMILIES]
+    if engine != "library":  # which has no part in Claude's
+        known += [name for name in tokenizers if specs[name].family is Family.CLAUDE]
+    return sorted(name for name in known if tokenizers[name].engine != chosen)
 
 
 def _marks(

@@ -28,7 +28,7 @@ def router(services: Services) -> APIRouter:
     routes = APIRouter(tags=["operations"])
     engines = {name: tokenizer.engine for name, tokenizer in services.weigher.tokenizers.items()}
     live = msgspec.json.encode(Health("ok", services.version))
-    ready = msgspec.json.encode(Health("ok", services.version, engines))
+    ready = msgspec.json.encode(Health("ok", services.version, engines, services.replaced))
     draining = msgspec.json.encode(Health("shutting_down", services.version))
 
     @routes.head("/livez", include_in_schema=False)

@@ -91,7 +91,7 @@ def test_a_stand_in_has_bounds_that_hold_those_of_the_whole(api):
 @pytest.mark.parametrize(
     ("body", "model", "headers", "status", "code"),
     [
-        (b"a", None, {}, 422, "invalid_request"),
+        (b"a", None, {}, 415, "unsupported_media_type"),
         (b"a", "gpt-4o", {"tokenizer": "qwen"}, 422, "invalid_request"),
         (b"a", "no-such-model", {}, 422, "unknown_model"),
         (b"a", None, {"tokenizer": "none"}, 422, "unknown_tokenizer"),
