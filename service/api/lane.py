@@ -9,7 +9,7 @@ here; every answer of the lane is the one that they would give, and it is record
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from functools import partial
 from time import perf_counter
 from typing import Any
@@ -52,7 +52,8 @@ class FastLane:
             return
         try:
             body = await self._body(receive)
-            answer = work(self._current(), body, None)
+            done = work(self._current(), body, None)
+            answer = done if isinstance(done, bytes) else await done()
         except Exception as error:  # noqa: BLE001, RUF100 - the layers answer all errors
             await self._layers.refuse(scope, error, send)
             return
@@ -98,31 +99,41 @@ class FastLane:
         return True
 
     async def _body(self, receive: Receive) -> bytes:
-        """The body. Raises ``ApiError`` where it does not arrive in time or at all."""
-        message = await self._arrived(receive)
-        body: bytes = message.get("body", b"")
-        while message.get("more_body"):
-            message = await self._arrived(receive)
-            body += message.get("body", b"")
-        return body
+        """The body. Raises ``ApiError`` where it does not arrive in time or at all.
 
-    async def _arrived(self, receive: Receive) -> Message:
-        """The next message. Nearly always it is there already: then no timer is set, which costs as much as a count."""
+        Nearly always it is there already: then no timer is set, which costs as much as a count.
+        """
         waiting: Any = receive().__await__()
         try:
             pause = next(waiting)
         except StopIteration as done:
-            message: Message = done.value
+            if not done.value.get("more_body"):
+                return _part_of(done.value)
+            first: Awaitable[Message] = _ready(done.value)
         else:
-            try:
-                async with asyncio.timeout(self._seconds):
-                    message = await _Begun(waiting, pause)
-            except TimeoutError:
-                detail = f"The body took longer than {self._seconds:g} s to arrive."
-                raise ApiError(408, "request_body_timeout", detail, headers=CLOSE) from None
-        if message["type"] == "http.disconnect":
-            refuse_disconnect()
-        return message
+            first = _Begun(waiting, pause)
+        try:
+            async with asyncio.timeout(self._seconds):
+                message = await first
+                body = _part_of(message)
+                while message.get("more_body"):
+                    message = await receive()
+                    body += _part_of(message)
+                return body
+        except TimeoutError:
+            detail = f"The body took longer than {self._seconds:g} s to arrive."
+            raise ApiError(408, "request_body_timeout", detail, headers=CLOSE) from None
+
+
+def _part_of(message: Message) -> bytes:
+    if message["type"] == "http.disconnect":
+        refuse_disconnect()
+    part: bytes = message.get("body", b"")
+    return part
+
+
+async def _ready(message: Message) -> Message:
+    return message
 
 
 class _Begun:

@@ -140,10 +140,13 @@ def run(app, receive) -> list[dict]:
     return sent
 
 
-def test_a_body_that_does_not_arrive_in_time_is_refused(tmp_path):
+@pytest.mark.parametrize("drips", [0, 1, 10_000])
+def test_a_body_that_does_not_arrive_in_time_is_refused(tmp_path, drips):
+    left = iter(range(drips))
+
     async def receive() -> dict:
-        await asyncio.sleep(30)
-        return {}
+        await asyncio.sleep(30 if next(left, None) is None else 0.01)
+        return {"type": "http.request", "body": b" ", "more_body": True}
 
     app = build_app(_small_service(lambda _stop: None, tmp_path, body_timeout_seconds=0.05))
     app._largest = 1_000
