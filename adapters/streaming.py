@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from adapters.port import CountStream, Cuttable, Stop, StretchTooLong, Tokenizer
+from adapters.port import CountStream, Cuttable, Stop, StretchTooLong, TokenCounter, Tokenizer
 from adapters.special import LiteralStream
 from adapters.unicode import normalize, settled
 
@@ -23,12 +23,14 @@ class CuttableTokenizer(Tokenizer, Cuttable, Protocol):
     """A tokenizer that knows where a text may be cut."""
 
 
-def count_stream(tokenizer: Tokenizer, parse_special: bool = False, *, longest: int = LONGEST_STRETCH) -> CountStream:
+def count_stream(
+    tokenizer: TokenCounter, parse_special: bool = False, *, longest: int = LONGEST_STRETCH
+) -> CountStream:
     """A stream that ``tokenizer`` counts; it holds at most about ``longest`` code points beside the part it is given.
 
-    With ``parse_special`` the literal of a special token is the one token it names.
+    With ``parse_special`` the literal of a special token is the one token it names, if the vocabulary has ids.
     """
-    if not isinstance(tokenizer, Cuttable):
+    if not (isinstance(tokenizer, Tokenizer) and isinstance(tokenizer, Cuttable)):
         return _WholeStream(tokenizer, longest, parse_special=parse_special)
     cuttable: CuttableTokenizer = tokenizer
     return _ParsingStream(cuttable, longest) if parse_special else _CutStream(cuttable, longest)
@@ -69,7 +71,7 @@ class _Held:
 class _WholeStream:
     """Holds all that arrives, for a tokenizer that must see a text whole."""
 
-    def __init__(self, counter: Tokenizer, longest: int, *, parse_special: bool) -> None:
+    def __init__(self, counter: TokenCounter, longest: int, *, parse_special: bool) -> None:
         self._counter = counter
         self._parse = parse_special
         self._held = _Held(longest, f"the vocabulary {counter.name!r} has to see a text whole")
@@ -79,7 +81,7 @@ class _WholeStream:
         self._held.add(text)
 
     def finish(self, *, stop: Stop | None = None) -> int:
-        if self._parse:
+        if self._parse and isinstance(self._counter, Tokenizer):
             return len(self._counter.encode(self._held.take(), parse_special=True, stop=stop))
         return self._counter.count(self._held.take(), stop=stop)
 

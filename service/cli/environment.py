@@ -115,7 +115,7 @@ class Environment:
         """How whole requests are counted."""
         return rule_book()
 
-    def renderer(self, tokenizers: Mapping[str, Tokenizer]) -> ChatRenderer:
+    def renderer(self, tokenizers: Mapping[str, TokenCounter]) -> ChatRenderer:
         """The chat templates on this machine, over the vocabularies in use."""
         from service.rendering.library import read_library  # noqa: PLC0415 - 60 ms that only whole requests cost
         from service.rendering.templates import TemplateRenderer  # noqa: PLC0415 - as above

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from adapters.port import CountStream, Stop, Tokenizer
+from adapters.port import CountStream, Stop, TokenCounter
 from service.domain.catalog import Measures
 from service.domain.counting import Count, Scale, hit_notices, measured
 from service.domain.literals import Literal, gathered
@@ -22,7 +22,7 @@ class TextStream:
     def __init__(
         self,
         scale: Scale,
-        begin: Callable[[Tokenizer, bool], CountStream],
+        begin: Callable[[TokenCounter, bool], CountStream],
         *,
         path: str = "text",
         parse_special: bool = False,
