@@ -67,6 +67,30 @@ static FORCE_INLINE unsigned trailing_zeros(uint32_t mask)
 #endif
 }
 
+static FORCE_INLINE unsigned trailing_zeros_64(uint64_t mask)
+{
+#if defined(__GNUC__) || defined(__clang__)
+    return (unsigned)__builtin_ctzll(mask);
+#else
+    unsigned low = (unsigned)(mask & UINT32_MAX ? 0 : 32);
+    return low + trailing_zeros((uint32_t)(mask >> low));
+#endif
+}
+
+static FORCE_INLINE unsigned leading_zeros_64(uint64_t mask)
+{
+#if defined(__GNUC__) || defined(__clang__)
+    return (unsigned)__builtin_clzll(mask);
+#else
+    unsigned count = 0;
+    for (; !(mask >> 63); mask <<= 1)
+        count++;
+    return count;
+#endif
+}
+
+#define EACH_BYTE(value) (0x0101010101010101ull * (value))
+
 /* Sixteen bits each, the lowest for the first byte. */
 typedef struct {
     uint32_t upper, lower, beyond_ascii;
@@ -99,8 +123,6 @@ static FORCE_INLINE uint32_t beyond_ascii_mask(Word word)
 }
 
 #else
-
-#define EACH_BYTE(value) (0x0101010101010101ull * (value))
 
 /* The top bit of every byte, gathered in eight bits. */
 static FORCE_INLINE uint32_t gathered(uint64_t bytes)

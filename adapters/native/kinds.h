@@ -2,6 +2,8 @@
 #ifndef WEIGHBRIDGE_KINDS_H
 #define WEIGHBRIDGE_KINDS_H
 
+#include <stdbool.h>
+
 #include "bits.h"
 
 /* In the order of CLASS_NUMBERS in families.py. */
@@ -30,6 +32,7 @@ typedef struct {
     uint16_t block_of[CODE_POINTS / BLOCK];
     uint8_t *blocks;
     size_t block_count;
+    bool han; /* whether U+5000 to U+9FFF, all that begin with 0xe5 to 0xe9 in UTF-8, are of the kind BOTH */
 } Kinds;
 
 /* `classes` has a byte for every code point; `as_kind` says which kind stands for each. 0, or -1 without memory. */

@@ -2,18 +2,22 @@
 
 #include <stdlib.h>
 
+#define LINE 64 /* bytes that the processor reads at once: each LongCount is one */
+
 Memory *memory_new(void)
 {
+    const size_t long_bytes = sizeof(LongCount) << LONG_PLACES_BITS, short_bytes = sizeof(Word) << SHORT_PLACES_BITS;
     Memory *memory = calloc(1, sizeof *memory);
     if (!memory)
         return NULL;
-    memory->short_keys = calloc((size_t)1 << SHORT_PLACES_BITS, sizeof *memory->short_keys);
-    memory->short_counts = calloc((size_t)1 << SHORT_PLACES_BITS, sizeof *memory->short_counts);
-    memory->long_counts = calloc((size_t)1 << LONG_PLACES_BITS, sizeof *memory->long_counts);
-    if (!memory->short_keys || !memory->short_counts || !memory->long_counts) {
-        memory_free(memory);
+    memory->block = calloc(1, long_bytes + short_bytes + LINE);
+    if (!memory->block) {
+        free(memory);
         return NULL;
     }
+    uint8_t *at = (uint8_t *)memory->block + LINE - (uintptr_t)memory->block % LINE;
+    memory->long_counts = (LongCount *)(void *)at;
+    memory->short_counts = (Word *)(void *)(at + long_bytes);
     return memory;
 }
 
@@ -28,9 +32,7 @@ void memory_free(Memory *memory)
 {
     if (!memory)
         return;
-    free(memory->short_keys);
-    free(memory->short_counts);
-    free(memory->long_counts);
+    free(memory->block);
     free(memory->ids);
     free(memory);
 }

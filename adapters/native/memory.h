@@ -1,14 +1,14 @@
 /* What one call remembers for the next: pieces that took merges. Used by one thread at a time.
  *
  * Each cache has one place for a piece and forgets what was there before, so that no text can slow it down. At most
- * 1.25 MB for counts of short pieces, 1 MB for those of longer ones and 1 MB for ids, taken as they are needed. */
+ * 1 MB for counts of short pieces, 2 MB for those of longer ones and 1 MB for ids, taken as they are needed. */
 #ifndef WEIGHBRIDGE_MEMORY_H
 #define WEIGHBRIDGE_MEMORY_H
 
 #include "vocabulary.h"
 
 #define SHORT_PLACES_BITS 16
-#define LONG_PLACES_BITS 14
+#define LONG_PLACES_BITS 15
 #define IDS_PLACES_BITS 14
 #define LONG_REMEMBERED 62 /* bytes */
 #define IDS_REMEMBERED 11
@@ -23,11 +23,13 @@ typedef struct {
 } ShortIds;
 
 typedef struct {
-    Word *short_keys;
-    uint8_t *short_counts;
+    Word *short_counts; /* keys, with the count in the four bits above the size */
     LongCount *long_counts;
     ShortIds *ids; /* NULL until ids are asked for */
+    void *block;   /* that holds the counts */
 } Memory;
+
+#define COUNT_SHIFT 60
 
 Memory *memory_new(void);
 int memory_remember_ids(Memory *memory); /* 0, or -1 without room */

@@ -3,65 +3,106 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "atoms.h"
+#include "openings.h"
 
 #define BETWEEN_POLLS (1 << 16)
 #define STRETCH 4096 /* bytes of a long piece that are merged at once: all they need stays near the processor */
 #define CONTEXT 4    /* tokens before it that are merged anew with it */
 #define MOST_WORK 16 /* times the size of a piece: then the rest is merged at once */
 
-/* A token of a short piece: rank of the pair it makes with the next one in the upper half, its start in the lower. So the
- * smallest is the pair to merge: lowest rank, then leftmost. */
-#define PART(rank, start) ((uint64_t)(rank) << 32 | (start))
-#define START(part) ((size_t)((part) & UINT32_MAX))
+/* The tokens of a short piece, each where the first of those it is made of was; before them and after them stands
+ * NO_NUMBER. `merges` has for each the number of the token that it makes with the next one in the upper half, where it
+ * stands in the lower one. So the smallest is the merge to do: lowest rank, then leftmost. */
+typedef struct {
+    uint64_t merges[SMALL_PIECE + 4];
+    uint32_t numbers[SMALL_PIECE + 4];
+    uint8_t next[SMALL_PIECE + 4], previous[SMALL_PIECE + 4];
+} Row;
 
-size_t merge_small(const Vocabulary *vocabulary, const uint8_t *piece, size_t size, uint32_t *ranks)
+static FORCE_INLINE uint64_t merge_at(const Pairs *pairs, uint32_t left, uint32_t right, size_t place)
 {
-    uint8_t bytes[SMALL_PIECE + 16];
-    uint64_t parts[SMALL_PIECE + 2]; /* and the end of the piece after the last one */
+    return (uint64_t)merged(pairs, left, right) << 32 | place;
+}
+
+#define NO_MERGE ((uint64_t)NO_NUMBER << 32) /* or more */
+
+static FORCE_INLINE uint64_t lower_of(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static FORCE_INLINE uint64_t lowest_of(const uint64_t *merges, size_t fours)
+{
+    uint64_t a = merges[0], b = merges[1], c = merges[2], d = merges[3];
+    for (size_t i = 1; i < fours; i++) {
+        a = lower_of(a, merges[i * 4]);
+        b = lower_of(b, merges[i * 4 + 1]);
+        c = lower_of(c, merges[i * 4 + 2]);
+        d = lower_of(d, merges[i * 4 + 3]);
+    }
+    return lower_of(lower_of(a, b), lower_of(c, d));
+}
+
+/* Fills the merges and the neighbours of `last` tokens; false where none of them merges. */
+static FORCE_INLINE bool row_start(Row *row, const Pairs *pairs, size_t last, size_t fours)
+{
+    uint8_t possible[SMALL_PIECE]; /* found without a branch for each, for they come at random */
     size_t count = 0;
-    memcpy(bytes, piece, size);
-    memset(bytes + size, 0, 16);
-    for (size_t at = 0; at < size; at += atom_size(vocabulary, bytes, bytes + at, bytes + size))
-        parts[count++] = PART(NO_RANK, at);
-    parts[count] = PART(NO_RANK, size);
-    for (size_t i = 0; i + 1 < count; i++) {
-        size_t start = START(parts[i]);
-        parts[i] = PART(span_rank(vocabulary, bytes + start, START(parts[i + 2]) - start), start);
+    for (size_t i = 1; i < last; i++) {
+        possible[count] = (uint8_t)i;
+        count += may_merge(pairs, row->numbers[i], pair_hash(pair_key(row->numbers[i], row->numbers[i + 1])));
     }
-    for (;;) {
-        size_t best = 0;
-        uint64_t lowest = parts[0];
-        for (size_t i = 1; i < count; i++) {
-            best = parts[i] < lowest ? i : best;
-            lowest = parts[i] < lowest ? parts[i] : lowest;
-        }
-        if (lowest >= PART(NO_RANK, 0))
-            break;
-        count--;
-        for (size_t i = best + 1; i <= count; i++)
-            parts[i] = parts[i + 1];
-        size_t start = START(lowest), end = START(parts[best + 1]);
-        parts[best] = PART(best + 1 < count ? span_rank(vocabulary, bytes + start, START(parts[best + 2]) - start) : NO_RANK,
-                           start);
-        if (best > 0) {
-            start = START(parts[best - 1]);
-            parts[best - 1] = PART(span_rank(vocabulary, bytes + start, end - start), start);
-        }
+    if (!count)
+        return false;
+    for (size_t i = 0; i < fours * 4; i++)
+        row->merges[i] = NO_MERGE;
+    for (size_t i = 0; i < count; i++) {
+        size_t at = possible[i];
+        row->merges[at] = (uint64_t)find_merged(pairs, row->numbers[at], row->numbers[at + 1]) << 32 | at;
     }
-    if (ranks)
-        for (size_t i = 0; i < count; i++)
-            ranks[i] = span_rank(vocabulary, bytes + START(parts[i]), START(parts[i + 1]) - START(parts[i]));
+    for (size_t i = 0; i <= last; i++) {
+        row->next[i] = (uint8_t)(i + 1);
+        row->previous[i + 1] = (uint8_t)i;
+    }
+    return true;
+}
+
+static FORCE_INLINE void row_join(Row *row, const Pairs *pairs, uint64_t lowest)
+{
+    size_t at = (size_t)(lowest & UINT32_MAX), gone = row->next[at];
+    size_t before = row->previous[at], after = row->next[gone];
+    row->numbers[at] = (uint32_t)(lowest >> 32);
+    row->next[at] = (uint8_t)after;
+    row->previous[after] = (uint8_t)at;
+    row->merges[gone] = NO_MERGE;
+    row->merges[at] = merge_at(pairs, row->numbers[at], row->numbers[after], at);
+    row->merges[before] = merge_at(pairs, row->numbers[before], row->numbers[at], before);
+}
+
+size_t merge_small(const Vocabulary *vocabulary, const uint8_t *piece, size_t size, uint32_t *numbers)
+{
+    Row row;
+    size_t last = open_piece(vocabulary, piece, size, row.numbers + 1), count = last, fours = last / 4 + 1;
+    row.numbers[0] = row.numbers[last + 1] = NO_NUMBER;
+    if (!row_start(&row, &vocabulary->pairs, last, fours)) {
+        if (numbers)
+            memcpy(numbers, row.numbers + 1, count * sizeof *numbers);
+        return count;
+    }
+    for (uint64_t lowest; (lowest = lowest_of(row.merges, fours)) < NO_MERGE; count--)
+        row_join(&row, &vocabulary->pairs, lowest);
+    if (numbers)
+        for (size_t at = 1; at <= last; at = row.next[at])
+            *numbers++ = row.numbers[at];
     return count;
 }
 
-/* Tokens of a long piece, known by where they start. `sizes` holds the size of a token at its first and at its last byte,
- * which leads to both neighbours. The heap holds rank and start in one number: lowest rank first, then leftmost. An
- * entry whose pair has another rank by now is passed over. */
+/* Tokens of a long piece, known by where they start. `sizes` holds the size of a token at its first and at its last
+ * byte, which leads to both neighbours. An entry of the heap is a merge's number and its start: lowest rank first, then
+ * leftmost. One whose pair has another merge by now is passed over. */
 typedef struct {
-    uint8_t *bytes; /* the piece and sixteen zeros */
     uint16_t *sizes;
-    uint32_t *pairs;
+    uint32_t *numbers, *merges; /* of the token, and of the one that it makes with the next */
     uint64_t *heap;
     size_t length, room;
 } Chain;
@@ -105,55 +146,53 @@ static int push(Chain *chain, uint32_t rank, size_t start)
 
 static int chain_start(Chain *chain, const Vocabulary *vocabulary, const uint8_t *piece, size_t size)
 {
-    chain->bytes = malloc(size + 16);
     chain->sizes = malloc(size * sizeof *chain->sizes);
-    chain->pairs = malloc(size * sizeof *chain->pairs);
+    chain->numbers = malloc((size + 2) * sizeof *chain->numbers);
+    chain->merges = malloc(size * sizeof *chain->merges);
     chain->heap = malloc(size * sizeof *chain->heap);
     chain->room = size;
-    if (!chain->bytes || !chain->sizes || !chain->pairs || !chain->heap)
+    if (!chain->sizes || !chain->numbers || !chain->merges || !chain->heap)
         return -1;
-    memcpy(chain->bytes, piece, size);
-    memset(chain->bytes + size, 0, 16);
-    memset(chain->pairs, 0xff, size * sizeof *chain->pairs);
-    const uint8_t *start = chain->bytes, *end = start + size;
-    for (size_t at = 0, part; at < size; at += part) {
-        part = atom_size(vocabulary, start, start + at, end);
+    size_t count = open_piece(vocabulary, piece, size, chain->numbers), at = size;
+    while (count--) { /* from the last one, to make room for each at its start */
+        uint32_t number = chain->numbers[count];
+        size_t part = vocabulary->tokens[PLACE(number)].size;
+        at -= part;
+        chain->numbers[at] = number;
         chain->sizes[at] = chain->sizes[at + part - 1] = (uint16_t)part;
+        chain->merges[at] = NO_NUMBER;
         if (at + part == size)
-            break;
-        size_t next = atom_size(vocabulary, start, start + at + part, end);
-        uint32_t rank = span_rank(vocabulary, start + at, part + next);
-        chain->pairs[at] = rank;
-        if (rank != NO_RANK)
-            chain->heap[chain->length++] = (uint64_t)rank << 32 | at;
+            continue;
+        uint32_t found = merged(&vocabulary->pairs, number, chain->numbers[at + part]);
+        chain->merges[at] = found;
+        if (found != NO_NUMBER)
+            chain->heap[chain->length++] = (uint64_t)found << 32 | at;
     }
-    for (size_t at = chain->length / 4 + 1; at-- > 0;)
-        if (at < chain->length)
-            sift_down(chain->heap, chain->length, at);
+    for (size_t i = chain->length / 4 + 1; i-- > 0;)
+        if (i < chain->length)
+            sift_down(chain->heap, chain->length, i);
     return 0;
 }
 
-static int repair(Chain *chain, const Vocabulary *vocabulary, size_t start, size_t size)
+static int repair(Chain *chain, const Pairs *pairs, size_t left, size_t right)
 {
-    uint32_t rank = span_rank(vocabulary, chain->bytes + start, size);
-    chain->pairs[start] = rank;
-    return rank == NO_RANK ? 0 : push(chain, rank, start);
+    uint32_t found = merged(pairs, chain->numbers[left], chain->numbers[right]);
+    chain->merges[left] = found;
+    return found == NO_NUMBER ? 0 : push(chain, found, left);
 }
 
-static int join(Chain *chain, const Vocabulary *vocabulary, size_t left, size_t size)
+static int join(Chain *chain, const Pairs *pairs, size_t left, size_t size)
 {
     size_t right = left + chain->sizes[left], end = right + chain->sizes[right];
-    chain->pairs[right] = chain->pairs[left] = NO_RANK;
+    chain->numbers[left] = chain->merges[left];
+    chain->merges[right] = chain->merges[left] = NO_NUMBER;
     chain->sizes[left] = chain->sizes[end - 1] = (uint16_t)(end - left);
-    if (end < size && repair(chain, vocabulary, left, end - left + chain->sizes[end]))
+    if (end < size && repair(chain, pairs, left, end))
         return -1;
-    if (left == 0)
-        return 0;
-    size_t before = left - chain->sizes[left - 1];
-    return repair(chain, vocabulary, before, end - before);
+    return left == 0 ? 0 : repair(chain, pairs, left - chain->sizes[left - 1], left);
 }
 
-static enum Outcome join_all(Chain *chain, const Vocabulary *vocabulary, size_t size, Poll poll)
+static enum Outcome join_all(Chain *chain, const Pairs *pairs, size_t size, Poll poll)
 {
     size_t until_poll = BETWEEN_POLLS;
     while (chain->length) {
@@ -167,16 +206,16 @@ static enum Outcome join_all(Chain *chain, const Vocabulary *vocabulary, size_t 
         if (chain->length)
             sift_down(chain->heap, chain->length, 0);
         size_t left = (size_t)(lowest & UINT32_MAX);
-        if (chain->pairs[left] == (uint32_t)(lowest >> 32) && join(chain, vocabulary, left, size))
+        if (chain->merges[left] == (uint32_t)(lowest >> 32) && join(chain, pairs, left, size))
             return NO_MEMORY;
     }
     return DONE;
 }
 
-/* The tokens of a long piece so far; `ranks` may be NULL. */
+/* The tokens of a long piece so far; `numbers` may be NULL. */
 typedef struct {
     uint16_t *sizes;
-    uint32_t *ranks;
+    uint32_t *numbers;
     size_t count;
 } Tokens;
 
@@ -186,16 +225,16 @@ static enum Outcome merge_stretch(const Vocabulary *vocabulary, const uint8_t *a
     Chain chain = {0};
     enum Outcome outcome = NO_MEMORY;
     if (size < UINT32_MAX && !chain_start(&chain, vocabulary, at, size))
-        outcome = join_all(&chain, vocabulary, size, poll);
+        outcome = join_all(&chain, &vocabulary->pairs, size, poll);
     if (outcome == DONE)
         for (size_t start = 0; start < size; start += chain.sizes[start]) {
-            if (tokens->ranks)
-                tokens->ranks[tokens->count] = span_rank(vocabulary, chain.bytes + start, chain.sizes[start]);
+            if (tokens->numbers)
+                tokens->numbers[tokens->count] = chain.numbers[start];
             tokens->sizes[tokens->count++] = chain.sizes[start];
         }
-    free(chain.bytes);
     free(chain.sizes);
-    free(chain.pairs);
+    free(chain.numbers);
+    free(chain.merges);
     free(chain.heap);
     return outcome;
 }
@@ -250,10 +289,14 @@ static enum Outcome merge_stretches(const Vocabulary *vocabulary, const uint8_t 
     return DONE;
 }
 
-enum Outcome merge_large(const Vocabulary *vocabulary, const uint8_t *piece, size_t size, uint32_t *ranks,
-                         size_t *count, Poll poll)
+enum Outcome merge(const Vocabulary *vocabulary, const uint8_t *piece, size_t size, uint32_t *numbers, size_t *count,
+                   Poll poll)
 {
-    Tokens tokens = {malloc(size * sizeof *tokens.sizes), ranks, 0};
+    if (size <= SMALL_PIECE) {
+        *count = merge_small(vocabulary, piece, size, numbers);
+        return DONE;
+    }
+    Tokens tokens = {malloc(size * sizeof *tokens.sizes), numbers, 0};
     enum Outcome outcome = tokens.sizes ? merge_stretches(vocabulary, piece, size, &tokens, poll) : NO_MEMORY;
     *count = tokens.count;
     free(tokens.sizes);

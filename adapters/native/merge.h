@@ -14,12 +14,12 @@ typedef struct {
 
 enum Outcome { DONE, NO_MEMORY, STOPPED, BEYOND_LIMIT };
 
-/* Tokens of a piece of at most SMALL_PIECE bytes, at least one; their ranks go to `ranks` unless that is NULL. */
-size_t merge_small(const Vocabulary *vocabulary, const uint8_t *piece, size_t size, uint32_t *ranks);
+/* Tokens of a piece of at most SMALL_PIECE bytes, at least one; their numbers go to `numbers` unless that is NULL. */
+size_t merge_small(const Vocabulary *vocabulary, const uint8_t *piece, size_t size, uint32_t *numbers);
 
-/* The same for a piece of any size. `ranks`, if given, has room for `size` of them. Time grows with the size, and at the
- * worst with its logarithm too; holds two bytes for each byte of the piece, and at the very worst 25. */
-enum Outcome merge_large(const Vocabulary *vocabulary, const uint8_t *piece, size_t size, uint32_t *ranks,
-                         size_t *count, Poll poll);
+/* The same for a piece of any size. `numbers`, if given, has room for `size` of them. Time grows with the size, and at
+ * the worst with its logarithm too; holds two bytes for each byte of the piece, and at the very worst 28. */
+enum Outcome merge(const Vocabulary *vocabulary, const uint8_t *piece, size_t size, uint32_t *numbers, size_t *count,
+                   Poll poll);
 
 #endif

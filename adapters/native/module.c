@@ -210,6 +210,7 @@ static int refuse(enum BuildError error)
         [MALFORMED] = "the rank file is malformed",
         [REPEATED] = "the rank file repeats a token or a rank",
         [TOO_LONG] = "a token is longer than 65,535 bytes",
+        [TOO_MANY] = "the rank file has more than 1,048,574 tokens",
         [LACKS_BYTES] = "the rank file lacks single bytes",
     };
     if (error == OUT_OF_MEMORY)

@@ -19,18 +19,24 @@ static int reserve(Job *job, size_t more)
     return 0;
 }
 
+static void to_ranks(const Vocabulary *vocabulary, uint32_t *numbers, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        numbers[i] = vocabulary->tokens[PLACE(numbers[i])].rank;
+}
+
 /* A piece of at most SHORT_SIZE bytes that is no token. */
 static enum Outcome add_short(Job *job, const uint8_t *at, size_t size, Word key, uint64_t hash)
 {
     Memory *memory = job->memory;
     if (!job->wants_ids) {
-        size_t place = (size_t)(hash >> (64 - SHORT_PLACES_BITS));
-        Word *known = &memory->short_keys[place];
-        if (known->low != key.low || known->high != key.high) {
-            memory->short_counts[place] = (uint8_t)merge_small(job->vocabulary, at, size, NULL);
-            *known = key;
+        Word *known = &memory->short_counts[hash >> (64 - SHORT_PLACES_BITS)];
+        uint64_t count = known->high >> COUNT_SHIFT;
+        if (known->low != key.low || (known->high ^ count << COUNT_SHIFT) != key.high) {
+            count = merge_small(job->vocabulary, at, size, NULL);
+            *known = (Word){key.low, key.high | count << COUNT_SHIFT};
         }
-        job->count += memory->short_counts[place];
+        job->count += count;
         return DONE;
     }
     if (reserve(job, SHORT_SIZE))
@@ -43,6 +49,7 @@ static enum Outcome add_short(Job *job, const uint8_t *at, size_t size, Word key
         return DONE;
     }
     size_t count = merge_small(job->vocabulary, at, size, into);
+    to_ranks(job->vocabulary, into, count);
     if (count <= IDS_REMEMBERED) {
         known->key = key;
         known->count = (uint32_t)count;
@@ -58,17 +65,16 @@ static enum Outcome add_merged(Job *job, const uint8_t *at, size_t size)
         return NO_MEMORY;
     uint32_t *into = job->wants_ids ? job->ids + job->count : NULL;
     size_t count = 0;
-    if (size <= SMALL_PIECE) {
-        count = merge_small(job->vocabulary, at, size, into);
-    } else {
-        if (job->limit < job->count || (size - 1) / job->vocabulary->longest >= job->limit - job->count) {
-            job->count = job->limit + 1; /* even in its longest tokens the piece does not fit */
-            return BEYOND_LIMIT;
-        }
-        enum Outcome outcome = merge_large(job->vocabulary, at, size, into, &count, job->poll);
-        if (outcome != DONE)
-            return outcome;
+    if (size > SMALL_PIECE &&
+        (job->limit < job->count || (size - 1) / job->vocabulary->longest >= job->limit - job->count)) {
+        job->count = job->limit + 1; /* even in its longest tokens the piece does not fit */
+        return BEYOND_LIMIT;
     }
+    enum Outcome outcome = merge(job->vocabulary, at, size, into, &count, job->poll);
+    if (outcome != DONE)
+        return outcome;
+    if (into)
+        to_ranks(job->vocabulary, into, count);
     job->count += count;
     return DONE;
 }
@@ -77,22 +83,29 @@ static enum Outcome add_merged(Job *job, const uint8_t *at, size_t size)
 static enum Outcome add_long(Job *job, const uint8_t *at, size_t size)
 {
     uint32_t rank = size <= job->vocabulary->longest ? long_rank(job->vocabulary, at, size) : NO_RANK;
-    if (rank != NO_RANK) {
-        if (job->wants_ids) {
-            if (reserve(job, 1))
-                return NO_MEMORY;
-            job->ids[job->count] = rank;
-        }
-        job->count++;
-        return DONE;
-    }
-    if (job->wants_ids || size > LONG_REMEMBERED)
+    if (rank == NO_RANK)
         return add_merged(job, at, size);
-    LongCount *known = &job->memory->long_counts[long_place(at, size)];
+    if (job->wants_ids) {
+        if (reserve(job, 1))
+            return NO_MEMORY;
+        job->ids[job->count] = rank;
+    }
+    job->count++;
+    return DONE;
+}
+
+/* The same where only its count is wanted and `known` is the place for it. */
+static enum Outcome add_long_count(Job *job, const uint8_t *at, size_t size, LongCount *known)
+{
     if (known->size != size || memcmp(known->bytes, at, size)) {
-        known->count = (uint8_t)merge_small(job->vocabulary, at, size, NULL);
+        uint64_t before = job->count;
+        enum Outcome outcome = add_long(job, at, size);
+        if (outcome != DONE)
+            return outcome;
+        known->count = (uint8_t)(job->count - before);
         known->size = (uint8_t)size;
         memcpy(known->bytes, at, size);
+        return DONE;
     }
     job->count += known->count;
     return DONE;
@@ -133,77 +146,150 @@ static FORCE_INLINE bool leads_word(const Kinds *kinds, uint8_t first, const Pat
     return IN(kinds->blocks[first], SET(OTHER) | SET(SPACE));
 }
 
-static FORCE_INLINE enum Outcome add_piece(Job *job, const uint8_t *at, size_t size, Word word, const bool wants_ids)
+/* Pieces that wait to be counted. Looking up one takes long where its slot is far from the processor, so that all slots
+ * are asked for before the first of them is read. */
+typedef struct {
+    const uint8_t *at;
+    size_t size;
+    Word key;      /* of a short piece */
+    uint64_t hash; /* of a short piece; the place of the count for one up to LONG_REMEMBERED */
+} Piece;
+
+#define ENOUGH 64 /* pieces */
+
+typedef struct {
+    Piece pieces[ENOUGH + WINDOW];
+    size_t count;
+} Queue;
+
+static FORCE_INLINE void put(Queue *queue, const Job *job, const uint8_t *at, size_t size, Word word)
 {
-    if (UNLIKELY(size > SHORT_SIZE))
-        return add_long(job, at, size);
     const Vocabulary *vocabulary = job->vocabulary;
-    Word key = short_key(word, size);
-    uint64_t hash = key_hash(key);
-    size_t slot = short_slot(vocabulary, key, hash);
-    if (UNLIKELY(!vocabulary->keys[slot].high))
-        return add_short(job, at, size, key, hash);
-    if (wants_ids) {
-        if (UNLIKELY(job->room == job->count) && reserve(job, 1))
-            return NO_MEMORY;
-        job->ids[job->count] = vocabulary->ranks[slot];
+    Piece *piece = &queue->pieces[queue->count++];
+    piece->at = at;
+    piece->size = size;
+    if (LIKELY(size <= SHORT_SIZE)) {
+        piece->key = short_key(word, size);
+        piece->hash = key_hash(piece->key);
+        PREFETCH(&vocabulary->keys[piece->hash >> vocabulary->short_shift]);
+    } else if (size <= LONG_REMEMBERED) {
+        piece->hash = long_place(at, size);
+        PREFETCH(&job->memory->long_counts[piece->hash]);
     }
-    job->count++;
-    return DONE;
 }
 
-/* Adds the pieces that end within the window at `*at`, and moves it to where they end. */
-static FORCE_INLINE enum Outcome add_window(Job *job, const uint8_t **at, const Pattern pattern, const bool wants_ids)
+static enum Outcome add_ids(Job *job, const Queue *queue)
 {
-    const uint8_t *window = *at;
-    unsigned from = 0;
-    for (uint64_t starts = piece_starts(window, pattern) & ~1ull; starts; starts &= starts - 1) {
-        unsigned to = trailing_zeros_64(starts);
-        enum Outcome outcome = add_piece(job, window + from, to - from, load_16(window + from), wants_ids);
+    const Vocabulary *vocabulary = job->vocabulary;
+    for (const Piece *piece = queue->pieces, *end = piece + queue->count; piece < end; piece++) {
+        size_t slot = piece->size <= SHORT_SIZE ? short_slot(vocabulary, piece->key, piece->hash) : 0;
+        enum Outcome outcome = DONE;
+        if (piece->size > SHORT_SIZE)
+            outcome = add_long(job, piece->at, piece->size);
+        else if (!vocabulary->keys[slot].high)
+            outcome = add_short(job, piece->at, piece->size, piece->key, piece->hash);
+        else if (job->room == job->count && reserve(job, 1))
+            outcome = NO_MEMORY;
+        else
+            job->ids[job->count++] = vocabulary->ranks[slot];
         if (UNLIKELY(outcome != DONE))
             return outcome;
-        from = to;
     }
-    *at = window + from;
     return DONE;
 }
 
-static FORCE_INLINE enum Outcome scan(Job *job, const Pattern pattern, const bool wants_ids)
+static enum Outcome add_counts(Job *job, const Queue *queue)
+{
+    const Vocabulary *vocabulary = job->vocabulary;
+    uint8_t others[ENOUGH + WINDOW]; /* that are no short token */
+    size_t other_count = 0;
+    for (size_t i = 0; i < queue->count; i++) {
+        const Piece *piece = &queue->pieces[i];
+        others[other_count] = (uint8_t)i;
+        if (UNLIKELY(piece->size > SHORT_SIZE)) {
+            other_count++;
+            continue;
+        }
+        bool found = vocabulary->keys[short_slot(vocabulary, piece->key, piece->hash)].high != 0;
+        job->count += found;
+        other_count += !found;
+        if (!found)
+            PREFETCH(&job->memory->short_counts[piece->hash >> (64 - SHORT_PLACES_BITS)]);
+    }
+    for (size_t i = 0; i < other_count; i++) {
+        const Piece *piece = &queue->pieces[others[i]];
+        enum Outcome outcome;
+        if (piece->size <= SHORT_SIZE)
+            outcome = add_short(job, piece->at, piece->size, piece->key, piece->hash);
+        else if (piece->size <= LONG_REMEMBERED)
+            outcome = add_long_count(job, piece->at, piece->size, &job->memory->long_counts[piece->hash]);
+        else
+            outcome = add_long(job, piece->at, piece->size);
+        if (UNLIKELY(outcome != DONE))
+            return outcome;
+    }
+    return DONE;
+}
+
+static enum Outcome add_queue(Job *job, Queue *queue)
+{
+    enum Outcome outcome = job->wants_ids ? add_ids(job, queue) : add_counts(job, queue);
+    queue->count = 0;
+    if (outcome == DONE && job->count > job->limit)
+        return BEYOND_LIMIT;
+    return outcome;
+}
+
+/* Puts the pieces that end within the window at `at` into the queue; returns where they end. */
+static FORCE_INLINE const uint8_t *put_window(Queue *queue, const Job *job, const uint8_t *at, const Pattern pattern)
+{
+    unsigned from = 0;
+    for (uint64_t starts = piece_starts(&job->vocabulary->kinds, at, pattern) & ~1ull; starts; starts &= starts - 1) {
+        unsigned to = trailing_zeros_64(starts);
+        put(queue, job, at + from, to - from, load_16(at + from));
+        from = to;
+    }
+    return at + from;
+}
+
+static FORCE_INLINE enum Outcome scan(Job *job, const Pattern pattern)
 {
     const Kinds *kinds = &job->vocabulary->kinds;
     const uint8_t *at = job->text, *end = at + job->size, *check = at, *next_window = at;
+    Queue queue;
+    queue.count = 0;
     while (at < end) {
-        enum Outcome outcome = DONE;
         if (UNLIKELY(at >= check)) {
             if (job->poll.ask && job->poll.ask(job->poll.context))
                 return STOPPED;
             check = (size_t)(end - at) > BETWEEN_POLLS ? at + BETWEEN_POLLS : end;
         }
-        Word word = load_within(at, end);
-        if (at >= next_window && end - at >= WINDOW + 16 && !beyond_ascii_mask(word)) {
+        if (at >= next_window && end - at >= WINDOW + 16) {
             const uint8_t *window = at;
-            outcome = add_window(job, &at, pattern, wants_ids);
-            if (at == window) /* a long piece: the state machine finds its end */
+            at = put_window(&queue, job, at, pattern);
+            if (at == window) /* a long piece, or one that the window does not decide */
                 next_window = at + 1;
         } else {
+            Word word = load_within(at, end);
             size_t size = plain_word(word, leads_word(kinds, *at, pattern), pattern);
             if (!size)
                 size = (size_t)(piece_end(kinds, at, end, pattern) - at);
-            outcome = add_piece(job, at, size, word, wants_ids);
+            put(&queue, job, at, size, word);
             at += size;
         }
-        if (UNLIKELY(outcome != DONE))
-            return outcome;
-        if (UNLIKELY(job->count > job->limit))
-            return BEYOND_LIMIT;
+        if (queue.count >= ENOUGH) {
+            enum Outcome outcome = add_queue(job, &queue);
+            if (UNLIKELY(outcome != DONE))
+                return outcome;
+        }
     }
-    return DONE;
+    return add_queue(job, &queue);
 }
 
 #define SCANNER(name, pattern)                                                                                         \
     static enum Outcome name(Job *job)                                                                                 \
     {                                                                                                                  \
-        return job->wants_ids ? scan(job, pattern, true) : scan(job, pattern, false);                                  \
+        return scan(job, pattern);                                                                                     \
     }
 
 SCANNER(scan_r50k, PATTERN_R50K)

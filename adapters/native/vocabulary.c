@@ -1,11 +1,11 @@
 #include "vocabulary.h"
 
-#include "atoms.h"
+#include "merge.h"
+#include "openings.h"
+#include "tables.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
-
-#define FILTER_BITS_FOR_SLOT 2 /* as a power of two: eight or more bits for a token */
 
 #define LOW(n) ((n) >= 8 ? UINT64_MAX : (1ull << (n) * 8 % 64) - 1)
 #define HIGH(n) ((n) <= 8 ? 0 : (1ull << ((n) - 8) * 8 % 64) - 1)
@@ -141,7 +141,9 @@ static enum BuildError read_file(Vocabulary *v, const uint8_t *file, size_t size
     if (shrunk)
         v->bytes = shrunk;
     memset(v->bytes + used, 0, 16);
-    return v->count && v->count < UINT32_MAX ? BUILT : MALFORMED;
+    if (v->count >= PLACE(NO_NUMBER))
+        return TOO_MANY;
+    return v->count ? BUILT : MALFORMED;
 }
 
 static int by_rank(const void *left, const void *right)
@@ -186,21 +188,18 @@ static bool insert_long(Vocabulary *v, size_t number)
     return true;
 }
 
-static bool insert_short(Vocabulary *v, const Token *token)
+static bool insert_short(Vocabulary *v, size_t number)
 {
+    const Token *token = &v->tokens[number];
     const uint8_t *at = v->bytes + token->offset;
     Word key = short_key(load_16(at), token->size);
-    uint64_t hash = key_hash(key), bit = hash >> v->filter_shift;
-    size_t slot = short_slot(v, key, hash);
+    size_t slot = short_slot(v, key, key_hash(key));
     if (v->keys[slot].high)
         return false;
-    v->filter[bit / 64] |= 1ull << bit % 64;
     v->keys[slot] = key;
     v->ranks[slot] = token->rank;
     if (token->size == 1)
-        v->byte_ranks[at[0]] = token->rank;
-    if (token->size == 2)
-        v->pair_ranks[at[0] << 8 | at[1]] = token->rank;
+        v->byte_numbers[at[0]] = token_number(number, at[0]);
     return true;
 }
 
@@ -212,25 +211,60 @@ static enum BuildError fill_tables(Vocabulary *v)
     unsigned short_bits = table_bits(short_count), long_bits = table_bits(v->count - short_count);
     v->short_mask = ((size_t)1 << short_bits) - 1;
     v->short_shift = 64 - short_bits;
-    v->filter_shift = v->short_shift - FILTER_BITS_FOR_SLOT;
-    v->filter = calloc((((v->short_mask + 1) << FILTER_BITS_FOR_SLOT) + 63) / 64, sizeof *v->filter);
     v->long_mask = ((size_t)1 << long_bits) - 1;
     v->long_shift = 64 - long_bits;
-    v->keys = calloc(v->short_mask + 1, sizeof *v->keys);
-    v->ranks = malloc((v->short_mask + 1) * sizeof *v->ranks);
-    v->long_slots = calloc(v->long_mask + 1, sizeof *v->long_slots);
-    if (!v->keys || !v->ranks || !v->filter || !v->long_slots)
+    v->keys = table_new(v->short_mask + 1, sizeof *v->keys);
+    v->ranks = table_new(v->short_mask + 1, sizeof *v->ranks);
+    v->openings = table_new(OPENINGS, sizeof *v->openings);
+    v->long_slots = table_new(v->long_mask + 1, sizeof *v->long_slots);
+    if (!v->keys || !v->ranks || !v->openings || !v->long_slots)
         return OUT_OF_MEMORY;
-    memset(v->ranks, 0xff, (v->short_mask + 1) * sizeof *v->ranks);
-    memset(v->pair_ranks, 0xff, sizeof v->pair_ranks);
-    memset(v->byte_ranks, 0xff, sizeof v->byte_ranks);
+    memset(v->byte_numbers, 0xff, sizeof v->byte_numbers);
     for (size_t i = 0; i < v->count; i++)
-        if (!(v->tokens[i].size <= SHORT_SIZE ? insert_short(v, &v->tokens[i]) : insert_long(v, i)))
+        if (!(v->tokens[i].size <= SHORT_SIZE ? insert_short(v, i) : insert_long(v, i)))
             return REPEATED;
     for (size_t byte = 0; byte < 256; byte++)
-        if (v->byte_ranks[byte] == NO_RANK)
+        if (v->byte_numbers[byte] == NO_RANK)
             return LACKS_BYTES;
     return BUILT;
+}
+
+/* Places of the tokens, the shortest first; `places` has room for all. 0, or -1 without memory. */
+static int sort_by_size(const Vocabulary *v, uint32_t *places)
+{
+    size_t *next = calloc(v->longest + 2, sizeof *next);
+    if (!next)
+        return -1;
+    for (size_t i = 0; i < v->count; i++)
+        next[v->tokens[i].size + 1]++;
+    for (size_t size = 1; size <= v->longest; size++)
+        next[size] += next[size - 1];
+    for (size_t i = 0; i < v->count; i++)
+        places[next[v->tokens[i].size]++] = (uint32_t)i;
+    free(next);
+    return 0;
+}
+
+/* Finds the two tokens that each comes from, if any do: what its bytes are merged to while it is not known. Those are
+ * shorter, so the shortest tokens come first. */
+static int find_pairs(Vocabulary *v)
+{
+    size_t counts[REGIONS] = {0}; /* the left token of a pair begins as the merged one does */
+    for (size_t i = 0; i < v->count; i++)
+        counts[token_number(i, v->bytes[v->tokens[i].offset]) % REGIONS]++;
+    uint32_t *by_size = malloc(v->count * sizeof *by_size), *parts = malloc(v->longest * sizeof *parts);
+    int failed = !by_size || !parts || pairs_start(&v->pairs, counts) || sort_by_size(v, by_size);
+    for (size_t i = 0; i < v->count && !failed; i++) {
+        const Token *token = &v->tokens[by_size[i]];
+        const uint8_t *at = v->bytes + token->offset;
+        size_t count;
+        failed = merge(v, at, token->size, parts, &count, (Poll){0}) != DONE;
+        if (!failed && count == 2)
+            pairs_insert(&v->pairs, parts[0], parts[1], token_number(by_size[i], at[0]));
+    }
+    free(by_size);
+    free(parts);
+    return failed;
 }
 
 enum BuildError vocabulary_build(Vocabulary *vocabulary, const uint8_t *file, size_t size)
@@ -240,7 +274,7 @@ enum BuildError vocabulary_build(Vocabulary *vocabulary, const uint8_t *file, si
         error = sort_tokens(vocabulary);
     if (error == BUILT)
         error = fill_tables(vocabulary);
-    if (error == BUILT && atoms_find(vocabulary))
+    if (error == BUILT && (find_pairs(vocabulary) || openings_find(vocabulary)))
         error = OUT_OF_MEMORY;
     return error;
 }
@@ -252,6 +286,7 @@ void vocabulary_free(Vocabulary *vocabulary)
     free(vocabulary->tokens);
     free(vocabulary->keys);
     free(vocabulary->ranks);
-    free(vocabulary->filter);
+    free(vocabulary->openings);
+    pairs_free(&vocabulary->pairs);
     free(vocabulary->long_slots);
 }

@@ -2,8 +2,8 @@
 #ifndef WEIGHBRIDGE_VOCABULARY_H
 #define WEIGHBRIDGE_VOCABULARY_H
 
-#include "bits.h"
 #include "kinds.h"
+#include "merges.h"
 
 #define NO_RANK UINT32_MAX
 #define SHORT_SIZE 15 /* bytes that fit into a key beside their number */
@@ -17,6 +17,13 @@ typedef struct {
     uint32_t tag, token; /* upper bits of the hash; number of the token plus one, 0 where the slot is empty */
 } LongSlot;
 
+/* See openings.h. */
+typedef struct {
+    uint32_t numbers[3], count : 2, highest : 30;
+} Opening;
+
+#define OPENINGS (1 << 16)
+
 typedef struct {
     Kinds kinds;
     uint8_t *bytes;
@@ -27,19 +34,16 @@ typedef struct {
     uint32_t *ranks; /* of each slot; apart, because a count reads the keys alone */
     unsigned short_shift;
     size_t short_mask;
-    uint64_t *filter; /* a bit for each hash of a short token: most spans that are no token are known without a look-up */
-    unsigned filter_shift;
     LongSlot *long_slots; /* longer tokens */
     unsigned long_shift;
     size_t long_mask;
-    uint32_t pair_ranks[1 << 16]; /* of tokens of two bytes, the first one in the upper bits */
-    uint32_t byte_ranks[256];
-    /* See atoms.h. */
-    uint32_t atoms[1 << 16];   /* by code point: highest rank among the merges that make the character, or NO_RANK */
-    uint32_t crossed[1 << 16]; /* by the bytes before and after a border of characters: lowest rank that crosses it */
+    uint32_t byte_numbers[256];
+    Pairs pairs;
+    Opening *openings; /* by code point; OPENINGS of them */
+    uint32_t crossed[1 << 16]; /* by the bytes at a border of characters: lowest number that crosses it */
 } Vocabulary;
 
-enum BuildError { BUILT, OUT_OF_MEMORY, MALFORMED, REPEATED, TOO_LONG, LACKS_BYTES };
+enum BuildError { BUILT, OUT_OF_MEMORY, MALFORMED, REPEATED, TOO_LONG, TOO_MANY, LACKS_BYTES };
 
 /* Reads a rank file: lines of base64, blanks and a rank. `vocabulary` must be all zeros, but for its kinds. */
 enum BuildError vocabulary_build(Vocabulary *vocabulary, const uint8_t *file, size_t size);
@@ -76,20 +80,5 @@ static FORCE_INLINE size_t short_slot(const Vocabulary *vocabulary, Word key, ui
 }
 
 uint32_t long_rank(const Vocabulary *vocabulary, const uint8_t *at, size_t size);
-
-/* Rank of a span of at least one byte, or NO_RANK; sixteen bytes from `at` on must be readable. */
-static FORCE_INLINE uint32_t span_rank(const Vocabulary *vocabulary, const uint8_t *at, size_t size)
-{
-    if (size == 2)
-        return vocabulary->pair_ranks[at[0] << 8 | at[1]];
-    if (LIKELY(size <= SHORT_SIZE)) {
-        Word key = short_key(load_16(at), size);
-        uint64_t hash = key_hash(key), bit = hash >> vocabulary->filter_shift;
-        if (!(vocabulary->filter[bit / 64] >> bit % 64 & 1))
-            return NO_RANK;
-        return vocabulary->ranks[short_slot(vocabulary, key, hash)];
-    }
-    return size <= vocabulary->longest ? long_rank(vocabulary, at, size) : NO_RANK;
-}
 
 #endif

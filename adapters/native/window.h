@@ -1,8 +1,9 @@
-/* Where pieces begin in 64 bytes of ASCII, all at once: one bit for each byte, found without a branch for each piece.
+/* Where pieces begin in 64 bytes, all at once: one bit for each byte, found without a branch for each piece.
  *
  * A window starts where a piece starts, so that nothing before it matters. Bit i of a mask says whether byte i is of a
- * class; a mask shifted left speaks of the byte before, shifted right of the byte after. What cannot be decided within
- * the window is left to the next one: `pieces_in_window` gives only starts that no byte beyond their successor changes. */
+ * class, which all bytes of a character share; a mask shifted left speaks of the byte before, shifted right of the byte
+ * after. What cannot be decided within the window is left to the next one, or to the state machine: `piece_starts`
+ * gives only starts that no byte beyond their successor changes. */
 #ifndef WEIGHBRIDGE_WINDOW_H
 #define WEIGHBRIDGE_WINDOW_H
 
@@ -10,19 +11,11 @@
 
 #define WINDOW 64
 
+/* Blank: ' ' alone. Inner: all bytes of a character but its first. Han: those that are sure to begin a Chinese
+ * character of three bytes. Beyond: characters that only the state machine knows. */
 typedef struct {
-    uint64_t upper, lower, digit, blank, space, line_break, quote, slash, beyond; /* blank: ' ' alone; beyond: no ASCII */
+    uint64_t upper, lower, both, mark, digit, blank, space, line_break, quote, slash, no_ascii, inner, han, beyond;
 } ByteMasks;
-
-static FORCE_INLINE unsigned trailing_zeros_64(uint64_t mask)
-{
-#if defined(__GNUC__) || defined(__clang__)
-    return (unsigned)__builtin_ctzll(mask);
-#else
-    unsigned low = (unsigned)(mask & UINT32_MAX ? 0 : 32);
-    return low + trailing_zeros((uint32_t)(mask >> low));
-#endif
-}
 
 #ifdef WEIGHBRIDGE_SSE2
 
@@ -56,7 +49,12 @@ static FORCE_INLINE ByteMasks byte_masks(const uint8_t *at, const Pattern patter
         masks.quote |= bits_of(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('\''))) << i;
         if (pattern.tail == BREAKS_AND_SLASHES)
             masks.slash |= bits_of(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('/'))) << i;
-        masks.beyond |= bits_of(bytes) << i;
+        uint64_t beyond_ascii = bits_of(bytes);
+        masks.no_ascii |= beyond_ascii << i;
+        if (beyond_ascii) {
+            masks.inner |= bits_of(_mm_cmplt_epi8(bytes, _mm_set1_epi8((char)0xc0))) << i;
+            masks.han |= bits_of(in_range(bytes, (char)0xe5, 5)) << i;
+        }
     }
     masks.space &= ~masks.line_break;
     return masks;
@@ -72,6 +70,12 @@ static FORCE_INLINE uint64_t range_bits(Word word, unsigned first, unsigned coun
                       gathered((high + from) & ~(high + after) & ~word.high) << 8);
 }
 
+/* With 0x80 and what follows at 0x00, so that ranges of it can be found too. */
+static FORCE_INLINE Word flipped(Word bytes)
+{
+    return (Word){bytes.low ^ EACH_BYTE(0x80), bytes.high ^ EACH_BYTE(0x80)};
+}
+
 static FORCE_INLINE ByteMasks byte_masks(const uint8_t *at, const Pattern pattern)
 {
     ByteMasks masks = {0};
@@ -85,7 +89,9 @@ static FORCE_INLINE ByteMasks byte_masks(const uint8_t *at, const Pattern patter
         masks.line_break |= (range_bits(bytes, '\n', 1) | range_bits(bytes, '\r', 1)) << i;
         masks.quote |= range_bits(bytes, '\'', 1) << i;
         masks.slash |= range_bits(bytes, '/', 1) << i;
-        masks.beyond |= (uint64_t)beyond_ascii_mask(bytes) << i;
+        masks.no_ascii |= (uint64_t)beyond_ascii_mask(bytes) << i;
+        masks.inner |= range_bits(flipped(bytes), 0x00, 0x40) << i;
+        masks.han |= range_bits(flipped(bytes), 0x65, 5) << i;
     }
     if (!pattern.cased)
         masks.lower |= masks.upper, masks.upper = 0;
@@ -94,6 +100,31 @@ static FORCE_INLINE ByteMasks byte_masks(const uint8_t *at, const Pattern patter
 }
 
 #endif
+
+/* Classes of the characters beyond ASCII. One that only the state machine knows, and all after it, are beyond. */
+static FORCE_INLINE void add_characters(ByteMasks *masks, const Kinds *kinds, const uint8_t *at)
+{
+    uint64_t by_kind[KINDS] = {0};
+    uint64_t leads = masks->no_ascii & ~masks->inner;
+    if (kinds->han) { /* those that the window cuts are left to the loop */
+        uint64_t han = masks->han & ((1ull << (WINDOW - 2)) - 1);
+        by_kind[BOTH] = han | han << 1 | han << 2;
+        leads &= ~han;
+    }
+    for (; leads; leads &= leads - 1) {
+        unsigned place = trailing_zeros_64(leads), size;
+        enum Kind kind = kind_at(kinds, at + place, &size);
+        if (UNLIKELY(IN(kind, WHITE | SET(NUMBER)) || place + size > WINDOW)) {
+            masks->beyond = UINT64_MAX << place;
+            break;
+        }
+        by_kind[kind] |= ((1ull << size) - 1) << place;
+    }
+    masks->upper |= by_kind[UPPER];
+    masks->lower |= by_kind[LOWER];
+    masks->both = by_kind[BOTH];
+    masks->mark = by_kind[MARK];
+}
 
 /* Starts of the groups of three that digits fall into; `runs` are the starts of their runs. */
 static FORCE_INLINE uint64_t digit_groups(uint64_t digits, uint64_t runs)
@@ -128,44 +159,91 @@ static inline uint64_t with_contractions(uint64_t starts, uint64_t quotes, const
     return starts;
 }
 
+static FORCE_INLINE unsigned first_of(uint64_t mask, unsigned otherwise)
+{
+    unsigned place = mask ? trailing_zeros_64(mask) : WINDOW;
+    return place < otherwise ? place : otherwise;
+}
+
+static FORCE_INLINE uint64_t below(unsigned place)
+{
+    return place < WINDOW ? (1ull << place) - 1 : UINT64_MAX;
+}
+
+/* Starts among white space that no piece of other characters has taken; `*known` falls to where it is undecided. */
+static FORCE_INLINE uint64_t white_starts(const ByteMasks *m, uint64_t white, uint64_t taken_breaks, unsigned *known,
+                                          const Pattern pattern)
+{
+    const uint64_t free_white = white & ~taken_breaks;
+    uint64_t starts = free_white & ~(free_white << 1);
+    starts |= (pattern.breaks ? m->space : white) & ~(white >> 1); /* the last one of a run may lead */
+    if (pattern.breaks) {
+        uint64_t after_break = m->space & m->line_break << 1;
+        uint64_t ends = (m->space + after_break) & ~m->space;
+        if (ends & m->line_break) /* breaks, spaces, breaks: where the last break is decides */
+            *known = first_of(after_break, *known);
+        starts |= after_break;
+    }
+    return starts;
+}
+
+/* Starts of words and of runs of other characters. One other character may lead a word: then the run of others, which
+ * is as long as the character, has the start and the letters after it none. */
+static FORCE_INLINE uint64_t word_starts(const ByteMasks *m, uint64_t letters, uint64_t other_runs,
+                                         const Pattern pattern)
+{
+    uint64_t led = m->blank << 1;
+    if (pattern.any_lead) {
+        uint64_t runs = other_runs & ~(m->blank << 1), second = m->inner << 1;
+        led = m->space << 1 | runs << 1;
+        if (m->inner)
+            led |= (runs << 2 & second) | (runs << 3 & second & second << 1) |
+                   (runs << 4 & second & second << 1 & second << 2);
+    }
+    uint64_t starts = letters & ~(letters << 1) & ~led;
+    if (pattern.cased)
+        starts |= m->upper & m->lower << 1;
+    return starts | (other_runs & ~(m->blank << 1));
+}
+
+/* Up to where starts are final: a run of white space that reaches the end of what is known may go on, and so may the
+ * last character's part in what follows. */
+static FORCE_INLINE unsigned final_place(uint64_t white, unsigned known)
+{
+    uint64_t solid = ~white & below(known);
+    unsigned last = solid ? WINDOW - leading_zeros_64(solid) : 0; /* after the last that is no white space */
+    return last + 1 < known ? last + 1 : known ? known - 1 : 0;
+}
+
 /* Starts of pieces in the window at `at`, itself among them; every one is final, and so is the end of each piece but
  * the last one. Only bit 0 is set where the window does not tell. */
-static FORCE_INLINE uint64_t piece_starts(const uint8_t *at, const Pattern pattern)
+static FORCE_INLINE uint64_t piece_starts(const Kinds *kinds, const uint8_t *at, const Pattern pattern)
 {
-    const ByteMasks m = byte_masks(at, pattern);
-    const uint64_t letters = m.upper | m.lower, white = m.space | m.line_break;
-    const uint64_t others = ~(letters | m.digit | white | m.beyond);
+    ByteMasks m = byte_masks(at, pattern);
+    if (m.no_ascii)
+        add_characters(&m, kinds, at);
+    unsigned known = first_of(m.beyond, WINDOW);
+    uint64_t letters = m.upper | m.lower | m.both;
+    if (pattern.cased && m.no_ascii) {
+        /* A mark belongs to the letter before it; elsewhere it may be many things. Whether an upper-case letter goes on
+         * with a word after a letter of neither case depends on all that follows and precedes. */
+        known = first_of(m.mark & ~(m.mark << 1) & ~(letters << 1), known);
+        known = first_of(m.upper & (m.both | m.mark) << 1, known);
+        letters |= m.mark;
+    }
+    const uint64_t white = m.space | m.line_break, others = ~(letters | m.digit | white | m.beyond);
     const uint64_t other_runs = others & ~(others << 1);
-    unsigned known = m.beyond ? trailing_zeros_64(m.beyond) : WINDOW;
 
     /* Line breaks right after other characters belong to these. Adding a run's start to the run carries to its end. */
     uint64_t taken_breaks = 0;
     if (pattern.tail != NO_TAIL) {
         uint64_t first = m.line_break & others << 1;
         taken_breaks = m.line_break & ~(m.line_break + first);
-        uint64_t slashed = pattern.tail == BREAKS_AND_SLASHES ? taken_breaks << 1 & m.slash : 0;
-        if (slashed) { /* the piece goes on after a slash: know no more than what is before */
-            unsigned place = trailing_zeros_64(slashed);
-            known = place < known ? place : known;
-        }
+        if (pattern.tail == BREAKS_AND_SLASHES) /* the piece goes on after a slash: know no more than what is before */
+            known = first_of(taken_breaks << 1 & m.slash, known);
     }
-    const uint64_t free_white = white & ~taken_breaks;
-    uint64_t starts = free_white & ~(free_white << 1);
-    starts |= (pattern.breaks ? m.space : white) & ~(white >> 1); /* the last one of a run may lead */
-    if (pattern.breaks) {
-        uint64_t after_break = m.space & m.line_break << 1;
-        uint64_t ends = (m.space + after_break) & ~m.space;
-        if (ends & m.line_break) { /* breaks, spaces, breaks: where the last break is decides */
-            unsigned place = trailing_zeros_64(after_break);
-            known = place < known ? place : known;
-        }
-        starts |= after_break;
-    }
-    uint64_t leads = pattern.any_lead ? m.space | (other_runs & ~(m.blank << 1) & letters >> 1) : m.blank;
-    starts |= letters & ~(letters << 1) & ~(leads << 1);
-    if (pattern.cased)
-        starts |= m.upper & m.lower << 1;
-    starts |= other_runs & ~(m.blank << 1);
+    uint64_t starts = white_starts(&m, white, taken_breaks, &known, pattern);
+    starts |= word_starts(&m, letters, other_runs, pattern);
     uint64_t digit_runs = m.digit & ~(m.digit << 1);
     if (pattern.digits == 1)
         starts |= m.digit;
@@ -174,30 +252,13 @@ static FORCE_INLINE uint64_t piece_starts(const uint8_t *at, const Pattern patte
     else
         starts |= digit_runs & ~(m.blank << 1);
     if (pattern.contraction != NONE_APART && m.quote) {
-        uint64_t quotes = m.quote & letters >> 1;
+        uint64_t quotes = m.quote & letters >> 1 & below(known);
         quotes &= pattern.contraction == AFTER_ANY_CASE ? letters << 1 : other_runs & ~(m.blank << 1);
-        uint64_t seen = quotes & (known < 64 ? (1ull << known) - 1 : ~0ull);
-        starts = with_contractions(starts, seen, at, known, pattern);
+        starts = with_contractions(starts, quotes, at, known, pattern);
         /* An apostrophe too near to the end is undecided. */
-        uint64_t near = known > 4 ? seen >> (known - 4) << (known - 4) : seen;
-        if (near)
-            known = trailing_zeros_64(near);
+        known = first_of(known > 4 ? quotes & ~below(known - 4) : quotes, known);
     }
-    /* A run of white space that reaches the end of what is known may go on. */
-    uint64_t below = known < 64 ? (1ull << known) - 1 : ~0ull;
-    uint64_t solid = ~white & below;
-    unsigned last = 0;
-    while (solid) { /* position after the last character that is no white space */
-#if defined(__GNUC__) || defined(__clang__)
-        last = 64 - (unsigned)__builtin_clzll(solid);
-        break;
-#else
-        last++;
-        solid >>= 1;
-#endif
-    }
-    unsigned final = last < known && last + 1 < known ? last + 1 : (known ? known - 1 : 0);
-    return (starts & (final < 64 ? (1ull << final) - 1 : ~0ull)) | 1;
+    return (starts & below(final_place(white, known))) | 1;
 }
 
 #endif

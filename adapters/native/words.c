@@ -137,11 +137,11 @@ enum Outcome words_add(WordTable *table, const uint8_t *bytes, const uint32_t *s
 }
 
 /* Adds the pieces that end within the window at `*at`, and moves it to where they end. */
-static FORCE_INLINE int add_window(WordTable *table, const uint8_t **at, const Pattern pattern)
+static FORCE_INLINE int add_window(WordTable *table, const Kinds *kinds, const uint8_t **at, const Pattern pattern)
 {
     const uint8_t *window = *at;
     unsigned from = 0;
-    for (uint64_t starts = piece_starts(window, pattern) & ~1ull; starts; starts &= starts - 1) {
+    for (uint64_t starts = piece_starts(kinds, window, pattern) & ~1ull; starts; starts &= starts - 1) {
         unsigned to = trailing_zeros_64(starts);
         if (add_word(table, window + from, to - from, load_16(window + from), 1))
             return -1;
@@ -166,7 +166,7 @@ static FORCE_INLINE enum Outcome count_words(WordTable *table, const Kinds *kind
         }
         const uint8_t *start = at;
         if (at >= next_window && end - at >= WINDOW + 16 && *at < 0x80) {
-            failed = add_window(table, &at, pattern);
+            failed = add_window(table, kinds, &at, pattern);
             if (at == start) /* a long piece: the state machine finds its end */
                 next_window = at + 1;
         } else {

@@ -110,6 +110,26 @@ def test_merges_are_by_rank_and_not_by_length():
     assert of((b"bc", 256), (b"ab", 257), (b"abcd", 258)).encode("abcab") == [97, 256, 257]
 
 
+def test_a_token_comes_from_the_two_that_its_bytes_are_merged_to():
+    """``abc`` is ``a`` and ``bc``, which has the lower rank; a token may have a lower rank than those it comes from."""
+    vocabulary = of((b"bc", 256), (b"ab", 257), (b"abc", 258), (b"abcabc", 259))
+    assert vocabulary.encode("abcabc") == [259]
+    assert vocabulary.encode("abcabcabc") == [259, 258]
+    late = of((b"abcd", 256), (b"ab", 300), (b"cd", 301))
+    assert late.encode("abcde") == [256, 101]
+
+
+def test_a_character_is_taken_at_once_only_where_no_merge_of_lower_rank_crosses_it():
+    han, other = "的".encode(), "是".encode()
+    merges = [(han[:2], 300), (han, 301)]
+    assert of(*merges).encode("的的") == [301, 301]
+    crossing = (han[2:] + other[:1], 299)
+    assert of(*merges, crossing).encode("的是") == [300, 299, *other[1:]]
+    assert of(*merges, crossing).encode("的的") == [301, 301]
+    after = (han[2:] + other[:1], 302)
+    assert of(*merges, after).encode("的是") == [301, *other]
+
+
 def test_a_token_that_no_merge_leads_to_is_found_as_a_whole_piece_alone():
     vocabulary = of((b"xyz", 300))
     assert vocabulary.encode("xyz") == [300]
@@ -162,6 +182,12 @@ def test_ranks_may_have_gaps_and_any_order():
 def test_a_rank_file_that_cannot_be_used_is_refused(lines, says):
     with pytest.raises(ValueError, match=says):
         Vocabulary("r50k", lines, classes())
+
+
+def test_a_rank_file_with_more_tokens_than_numbers_is_refused():
+    lines = [b"%b %d\n" % (base64.b64encode(b"\0" + rank.to_bytes(3)), rank) for rank in range(256, 2**20 - 1)]
+    with pytest.raises(ValueError, match="more than 1,048,574"):
+        Vocabulary("r50k", BYTES + b"".join(lines), classes())
 
 
 def test_blank_lines_and_windows_line_ends_are_read():

@@ -112,6 +112,46 @@ def test_pieces_of_every_length_around_the_sizes_at_which_the_method_changes(pai
     assert pair.differing(texts)[:3] == []
 
 
+SCRIPTS = {
+    "han": "的一是不了在人有我他这中大来上个国，。鱻龘",
+    "rare han": "龘鱻麤爨籲鸞讟灩钃厵",
+    "kana": "のにをはがでとたしなアイスト゚ーンル。",
+    "hangul": "가나다라이는을에한국어의 힣",
+    "cyrillic": "оеаинтсрвлкмдпУЖЁ",
+    "emoji": "👍😀👩\u200d💻🏽❤\ufe0f🇩🇪",
+    "marks": "हिन्दीไทยe\u0301\u0903é",
+    "all": "的我のア가한оЖαßéÉǅª👍𠀀٣½’—，。 a'sB1\n\u3000\u00a0\u0301",
+}
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_pieces_of_every_length_in_every_script(pair, script):
+    draw = random.Random(script)
+    text = "".join(draw.choices(SCRIPTS[script], k=300))
+    led = "".join(draw.choices(SCRIPTS[script], k=300))
+    texts = [start + text[:size] for start in ("", " ", "，") for size in range(1, 301)]
+    texts += [led[shift : shift + size] for size in range(1, 60) for shift in range(0, 60, 3)]
+    assert pair.differing(texts)[:3] == []
+
+
+# What the patterns treat in some way of their own, where most of a window is beyond ASCII.
+MIXED_PARTS = (
+    "我们", "的", "，", "。", "Привет", "МИР", "мирМир", "Hello", "WORLD", "'s", "'ll", "’s", "'ſ", "ſ", "été",
+    "ÀÉ", "Éa", "中文A", "A中", "中Aa", "aA", "e\u0301", "E\u0301A", "\u0301", "हिन्दी", "ไทย", "مرحبا", "٣٤",
+    "½", "Ⅷ", "１２３", "한국어", "カタカナー", "ǅ", "ʰ", " ", "  ", "\n", "\r\n", " \n ", "\t", "\u3000",
+    "\u00a0", "1", "1234", "…", "——", "…'s", "/", "//\n", "!", "！", "“", "👍", "𠀀",
+)  # fmt: skip
+
+
+def test_texts_in_many_scripts_longer_than_one_window(pair):
+    draw = random.Random(pair.spec.name)
+    texts = []
+    for _ in range(15_000):
+        parts = MIXED_PARTS if draw.random() < 0.5 else draw.sample(MIXED_PARTS, 5)
+        texts.append("".join(draw.choices(parts, k=draw.randint(20, 80))))
+    assert pair.differing(texts)[:3] == []
+
+
 LONG = {
     "a": "a" * 200_000,
     "blanks": " " * 200_000 + "x",
