@@ -30,6 +30,7 @@ from service.domain.rulebook import Rules
 from service.domain.templates import Rendering
 from service.domain.tools import hosted
 
+_MOST_NOTICES = 200
 _SYSTEM = ("system", "developer")
 _MESSAGES = {
     "remote_image": "The picture is at a URL, which is not fetched: it counts as the most that its detail allows.",
@@ -204,7 +205,7 @@ class _Tally:
             text.tokens / characters if characters else None,
             characters / text.tokens if text.tokens else None,
             Breakdown(text.tokens, framing.tokens, tools.tokens, media.tokens),
-            (*scale.notices, *request.notices, *self.notices),
+            (*scale.notices, *request.notices, *_shortened(self.notices)),
         )
 
     def _joint(self, text: str, joint: str) -> Amount:
@@ -233,6 +234,15 @@ class _Tally:
             if reason in _MESSAGES:
                 self.warn(reason, part.path)
         return amount
+
+
+def _shortened(notices: list[Notice]) -> list[Notice]:
+    """At most ``_MOST_NOTICES``, and how many more there were: a request may have as many as it has parts."""
+    more = len(notices) - _MOST_NOTICES
+    if more <= 0:
+        return notices
+    last = Notice("warnings_omitted", f"{more} further warnings of these and other kinds are left out.", "")
+    return [*notices[:_MOST_NOTICES], last]
 
 
 def _tools(tally: _Tally, request: Request) -> Amount:

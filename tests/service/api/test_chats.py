@@ -130,6 +130,13 @@ def test_an_unknown_block_counts_as_its_json_and_is_named(api: Api) -> None:
     assert [(w["code"], w["path"]) for w in answer["warnings"]] == [("unsupported_part", "messages[0].content[0]")]
 
 
+def test_warnings_without_end_are_counted_instead(api: Api) -> None:
+    blocks = [{"type": "hologram"}] * 1000
+    warnings = api.count(model="gpt-4o", messages=[{"role": "user", "content": blocks}])["warnings"]
+    assert len(warnings) == 201
+    assert (warnings[-1]["code"], warnings[-1]["message"].split()[0]) == ("warnings_omitted", "800")
+
+
 def test_reasoning_and_films_do_not_fail_the_count(api: Api) -> None:
     blocks = [
         {"type": "reasoning", "summary": [{"type": "summary_text", "text": "thought about it"}]},
