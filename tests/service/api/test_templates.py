@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from service.api.services import Services
+from service.domain.chats import count_rendered
 from tests.service.conftest import Api
 
 HELLO = {"role": "user", "content": "Hello, how are you?"}
@@ -79,3 +81,14 @@ def test_a_template_of_ones_own_is_refused_unless_allowed(api: Api) -> None:
     assert (answer.status_code, answer.json()["code"]) == (422, "chat_template_not_allowed")
     closed = api.count(model="gpt-4o", request=body)
     assert [w["code"] for w in closed["warnings"]] == ["template_ignored"]
+
+
+@pytest.mark.parametrize("model", ["deepseek-v3", "deepseek-r1", "deepseek-v3.1"])
+def test_stretches_between_special_tokens_count_as_in_the_whole(services: Services, model: str) -> None:
+    """A Hugging Face vocabulary parts a text at special tokens first, so what stands between is counted apart."""
+    spec, scale = services.weigher.catalog.resolve(model).model, services.weigher.scale_of_model(model)
+    for text in ("Hello", " x ", "\n\nx\n", "你好，世界", "a\tb  c", "👍🏽", "12345678", "  ", "don't", "<b>x</b>"):
+        messages = [{"role": role, "content": text * 2} for role in ("system", "user", "assistant", "user")]
+        chat = services.renderer.render(spec, messages)
+        whole = len(scale.tokenizer.encode(chat.text, parse_special=True))
+        assert count_rendered(chat, scale.tokenizer).tokens == whole
