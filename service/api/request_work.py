@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -19,11 +20,13 @@ from service.api.schemas import CountRequest, Input
 from service.api.services import Later, Services
 from service.domain.catalog import Accuracy, Resolution
 from service.domain.counting import Count, CountBatch, require_exact_count
+from service.domain.limits import within
 from service.domain.request import Message, Request, user_message
 from service.domain.requests import count_request
 from service.domain.rules import Asked
 from service.domain.templates import Rendering
 
+ONE_LIMITED = "`limit` goes with one `text`, with `messages` or with a `request`."
 EXACTLY_ONE = "Give exactly one of `text`, `texts`, `messages` and `request`."
 
 _encode = msgspec.json.Encoder().encode
@@ -52,16 +55,22 @@ def count_whole(services: Services, given: CountRequest, stop: Stop | None) -> b
         detail = "A chat is framed as its model frames it: send `model` in place of `tokenizer`."
         raise ApiError(422, "invalid_request", detail, path="tokenizer")
     found = services.resolve(model_of(given.model, requests), given.provider)
+    if given.limit is not None and not single:
+        raise ApiError(422, "invalid_request", ONE_LIMITED, path="limit")
     counts = [count_one(services, found, request, services.now(), stop) for request in requests]
-
     if given.strict:
         for count in counts:
             require_exact_count(count)
     record(services, counts)
     if single:
-        return counted_by_vendor(services, given, given.remote, found, requests[0], counts[0], _encode)
+        answer = _encode if given.limit is None else partial(_encode_within, given.limit)
+        return counted_by_vendor(services, given, given.remote, found, requests[0], counts[0], answer)
     refuse_remote(given.remote)
     return _encode(batch(counts))
+
+
+def _encode_within(limit: int, count: Count) -> bytes:
+    return _encode(within(count, limit))
 
 
 def count_one(services: Services, found: Resolution, request: Request, at: datetime, stop: Stop | None) -> Count:

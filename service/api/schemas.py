@@ -40,7 +40,7 @@ class Input(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     whole body of a call as its vendor takes it. ``dialect`` names the wire form of either where it is not plain to see.
     ``as`` says what a text is: bare ``"text"``, or the ``"message"`` of a user, framed as the model frames it.
     ``special_tokens``: ``"text"`` counts the literal of a special token as ordinary text, ``"parse"`` as the one token.
-    ``limit``, with ``text``, asks whether the text surely has at most so many tokens; counting stops past it.
+    ``limit`` asks whether a text or a request surely has at most so many tokens; of a text, counting stops past it.
     """
 
     text: str | None = None

@@ -11,7 +11,7 @@ from adapters.port import Piece, Sampler, Stop
 from service.api.decoding import decode
 from service.api.errors import ApiError
 from service.api.remote_work import refuse_remote
-from service.api.request_work import EXACTLY_ONE, count_whole, is_plain
+from service.api.request_work import EXACTLY_ONE, ONE_LIMITED, count_whole, is_plain
 from service.api.schemas import (
     CountRequest,
     DetokenizeAnswer,
@@ -27,15 +27,12 @@ from service.domain.limits import count_limited
 
 _encode = msgspec.json.Encoder().encode
 _MAX_SAMPLED = 262_144
-_ONE_TEXT = "`limit` goes with one `text`."
 
 
 def count(services: Services, body: bytes, stop: Stop | None) -> bytes | Later:
     """``POST /v1/count``."""
     request = decode(body, CountRequest)
     if not is_plain(request):
-        if request.limit is not None:
-            raise ApiError(422, "invalid_request", _ONE_TEXT, path="limit")
         return count_whole(services, request, stop)
     refuse_remote(request.remote)
     scale = services.scale(request.model, request.provider, request.tokenizer)
@@ -60,7 +57,7 @@ def count(services: Services, body: bytes, stop: Stop | None) -> bytes | Later:
 def _within(services: Services, scale: Scale, request: CountRequest, stop: Stop | None) -> bytes:
     """The answer where a ``limit`` was given."""
     if request.text is None or request.texts is not None or request.limit is None:
-        raise ApiError(422, "invalid_request", _ONE_TEXT, path="limit")
+        raise ApiError(422, "invalid_request", ONE_LIMITED, path="limit")
     parse = request.special_tokens == "parse"
     answer = count_limited(scale, request.text, request.limit, parse_special=parse, stop=stop)
     if answer.tokens is not None:

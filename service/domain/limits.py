@@ -46,7 +46,11 @@ def count_limited(
         return _stopped(scale, found, limit)
     counted = found.counted
     bounds = scale.estimator.bounds(counted, found.ordinary) if scale.estimator else (counted, counted, counted)
-    count = measured(scale, bounds, found.characters, found.utf8_bytes, found.notices)
+    return within(measured(scale, bounds, found.characters, found.utf8_bytes, found.notices), limit)
+
+
+def within(count: Count, limit: int) -> LimitedCount:
+    """Whether what was counted in full surely has at most ``limit`` tokens."""
     return LimitedCount(
         **{field.name: getattr(count, field.name) for field in fields(Count)}, limit=limit, fits=count.high <= limit
     )

@@ -166,6 +166,15 @@ def test_strict_takes_a_plain_chat_and_refuses_an_estimate(api: Api) -> None:
     assert problem["code"] == "inexact"
 
 
+def test_a_limit_holds_for_the_whole_request_tools_included(api: Api) -> None:
+    whole = api.count(model="gpt-4o", messages=SIX, tools=[WEATHER])
+    fits = api.count(model="gpt-4o", messages=SIX, tools=[WEATHER], limit=whole["high"])
+    assert fits == whole | {"limit": whole["high"], "fits": True}
+    assert api.count(model="gpt-4o", messages=SIX, tools=[WEATHER], limit=whole["high"] - 1)["fits"] is False
+    assert api.count(model="gpt-4o", text="hello", limit=7, **{"as": "message"})["fits"] is False  # 8 with its frame
+    assert refusal(api, model="gpt-4o", texts=["hello"], limit=7, **{"as": "message"})["path"] == "limit"
+
+
 def test_a_request_may_name_its_own_model(api: Api) -> None:
     body = {"model": "gpt-4o", "messages": [{"role": "user", "content": "hello"}]}
     assert api.count(request=body)["model"] == "gpt-4o"

@@ -55,8 +55,8 @@ def test_literals_are_warned_of_and_parsed_with_a_limit_too(api):
     assert api.count(tokenizer="cl100k_base", text=text, limit=3, special_tokens="parse")["fits"] is True
 
 
-@pytest.mark.parametrize("body", [{"texts": ["a"]}, {"messages": [{"role": "user", "content": "a"}]}, {}])
-def test_a_limit_goes_with_one_text(api, body):
+@pytest.mark.parametrize("body", [{"texts": ["a"]}, {"texts": ["a"], "as": "message"}, {}])
+def test_a_limit_goes_with_one_text_or_request(api, body):
     refused = api.post("/v1/count", {"model": "gpt-4o", "limit": 3} | body)
     assert (refused.status_code, refused.json()["code"], refused.json()["path"]) == (422, "invalid_request", "limit")
 
