@@ -38,6 +38,7 @@ class Settings:
     body_timeout_seconds: float = 30.0
     drain_seconds: int = 30
     allow_chat_template: bool = False
+    default_model: str = ""
     prices_url: str = ""
     prices_sha256: str = ""
     prices_interval_seconds: int = 86_400
@@ -180,6 +181,7 @@ _READERS: Mapping[str, Callable[[str, str], Any]] = {
     "body_timeout_seconds": _number(float, 0.01, 3600),
     "drain_seconds": _number(int, 0, 3600),
     "allow_chat_template": _switch,
+    "default_model": _text,
     "prices_url": _text,
     "prices_sha256": _text,
     "prices_interval_seconds": _number(int, 3600, 31_536_000),

@@ -4,29 +4,31 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 from fastapi import FastAPI, Request, Response
 from fastapi.openapi.utils import get_openapi
 from starlette.exceptions import HTTPException
 
 from adapters.port import TokenizerError
 from service.api import openapi
-from service.api.errors import PROBLEM_JSON, ApiError, as_problem
+from service.api.errors import ApiError
 from service.api.exchange import Exchange
-from service.api.routes import catalog, costs, documentation, operations, weighing
+from service.api.routes import catalog, costs, documentation, operations, vendors, weighing
 from service.api.services import Services
+from service.api.vendors.paths import STATIC, shape_of
+from service.api.vendors.shape import refusal
 from service.domain.errors import DomainError
 
 STATIC_ROUTES = frozenset(
     {
         *("/v1/count", "/v1/tokenize", "/v1/detokenize", "/v1/estimate", "/v1/compare", "/v1/cost"),
+        *STATIC,
         *("/v1/models", "/v1/tokenizers", "/v1/prices", "/livez", "/readyz", "/metrics", "/openapi.json"),
     }
 )
 """Routes without parameters: their path is their template, whoever answers."""
 
 
-_GROUPS = (weighing, costs, catalog, operations)
+_GROUPS = (weighing, costs, catalog, operations, vendors)
 
 
 def build_api(services: Services) -> FastAPI:
@@ -52,10 +54,9 @@ def _answer_errors(app: FastAPI, services: Services) -> None:
         exchange = Exchange.of(request.scope)
         if isinstance(error, HTTPException):
             error = _framework_error(error)
-        problem, headers = as_problem(error, exchange.request_id)
-        services.metrics.error(problem.code)
-        headers["content-type"] = PROBLEM_JSON.decode()
-        return Response(msgspec.json.encode(problem), problem.status, headers)
+        found = refusal(error, exchange.request_id, shape_of(request.scope["path"], exchange.body))
+        services.metrics.error(found.code)
+        return Response(found.body, found.status, dict(found.headers), found.content_type.decode())
 
     for kind in (ApiError, DomainError, TokenizerError, HTTPException):
         app.add_exception_handler(kind, answer)

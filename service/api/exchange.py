@@ -9,9 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any
 
-import msgspec
-
-from service.api.errors import PROBLEM_JSON, as_problem
+from service.api.vendors.shape import Shape, refusal
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -68,10 +66,9 @@ async def send_bytes(
     await send({"type": "http.response.body", "body": body})
 
 
-async def send_problem(send: Send, error: Exception, request_id: str) -> str:
-    """Answer ``error`` as a problem, and return its code."""
-    problem, headers = as_problem(error, request_id)
-    extra = [(name.encode(), value.encode()) for name, value in headers.items()]
-    body = msgspec.json.encode(problem)
-    await send_bytes(send, body, status=problem.status, content_type=PROBLEM_JSON, headers=extra)
-    return problem.code
+async def send_refusal(send: Send, error: Exception, request_id: str, shape: Shape | None) -> str:
+    """Answer ``error`` in a vendor's ``shape``, or as a problem, and return its code."""
+    found = refusal(error, request_id, shape)
+    extra = [(name.encode(), value.encode()) for name, value in found.headers.items()]
+    await send_bytes(send, found.body, status=found.status, content_type=found.content_type, headers=extra)
+    return found.code

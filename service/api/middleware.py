@@ -8,8 +8,9 @@ import traceback
 from collections.abc import Awaitable, Callable, Collection
 
 from service.api.errors import ApiError
-from service.api.exchange import App, Exchange, Message, Receive, Scope, Send, send_problem
+from service.api.exchange import App, Exchange, Message, Receive, Scope, Send, send_refusal
 from service.api.lines import RequestLines
+from service.api.vendors.paths import shape_of, template_of
 from service.metrics import Metrics
 
 PROBES = frozenset({"/livez", "/readyz"})
@@ -47,8 +48,8 @@ class RequestLog:
 
     async def _serve(self, scope: Scope, send: Send, answer: Callable[[Send], Awaitable[None]]) -> None:
         exchange = Exchange(scope)
-        if scope["path"] in self._routes:
-            exchange.route = scope["path"]
+        path = scope["path"]
+        exchange.route = path if path in self._routes else template_of(path) or exchange.route
         request_id = (b"x-request-id", exchange.request_id.encode())
 
         async def send_marked(message: Message) -> None:
@@ -60,13 +61,13 @@ class RequestLog:
         try:
             await answer(send_marked)
         except Exception as error:  # noqa: BLE001, RUF100 - the last line of defence
-            await self._answer(exchange, error, send_marked)
+            await self._answer(exchange, error, send_marked, path)
         finally:
             self._finish(scope, exchange)
 
-    async def _answer(self, exchange: Exchange, error: Exception, send: Send) -> None:
+    async def _answer(self, exchange: Exchange, error: Exception, send: Send, path: str) -> None:
         if not exchange.status:
-            code = await send_problem(send, error, exchange.request_id)
+            code = await send_refusal(send, error, exchange.request_id, shape_of(path, exchange.body))
             self._metrics.error(code)
             if code != "internal_error":
                 return

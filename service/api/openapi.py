@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -17,6 +17,15 @@ from service.api.errors import Problem
 from service.domain.notices import LiteralNotice, Notice
 
 _REF = "#/components/schemas/{name}"
+_MARKS = {
+    "weighbridge-accuracy": {
+        "description": "How sure the count is.",
+        "schema": {"type": "string", "enum": ["exact", "close", "approximate"]},
+    },
+    "weighbridge-low": {"description": "The vendor's count is no lower.", "schema": {"type": "integer"}},
+    "weighbridge-high": {"description": "The vendor's count is no higher.", "schema": {"type": "integer"}},
+    "weighbridge-warnings": {"description": "Codes of warnings.", "schema": {"type": "string"}},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,23 +33,34 @@ class Operation:
     """One route's description. ``example`` names an entry of ``service/data/examples.toml``, ``more`` further ones.
 
     ``others`` are types that a schema refers to only in its text. ``text_headers`` are the
-    headers, each with what it says, of a route that also takes a body of plain text.
+    headers, each with what it says, of a route that also takes a body of plain text. A vendor's route has that vendor's
+    ``error`` in place of a problem, marks its answers with how sure they are, and may have ``parameters`` in its path,
+    each with the values it may take, none for any.
     """
 
     summary: str
-    answers: Sequence[type]
-    request: type | None = None
+    answers: Sequence[Any]
+    request: type | Sequence[type] | None = None
     example: str | None = None
     more: Sequence[str] = ()
     others: Sequence[type] = ()
     media_type: str = "application/json"
     text_headers: Mapping[str, str] = field(default_factory=dict)
+    error: type | None = None
+    parameters: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    @property
+    def requests(self) -> Sequence[type]:
+        """The types that a body may have."""
+        if self.request is None:
+            return ()
+        return (self.request,) if isinstance(self.request, type) else self.request
 
     def options(self, others: Mapping[int | str, dict[str, Any]] | None = None) -> dict[str, Any]:
         """Keyword arguments for FastAPI's route decorators; ``others`` are answers of the same kind by status."""
         extra: dict[str, Any] = {}
         if self.request is not None:
-            content: dict[str, Any] = {"schema": _reference(self.request)}
+            content: dict[str, Any] = {"schema": _any_of(self.requests)}
             if self.example:
                 content["examples"] = self._examples()
             extra["requestBody"] = {"required": True, "content": {"application/json": content}}
@@ -50,6 +70,8 @@ class Operation:
                 {"name": name, "in": "header", "required": False, "description": says, "schema": {"type": "string"}}
                 for name, says in self.text_headers.items()
             ]
+        if self.parameters:
+            extra["parameters"] = [_parameter(name, values) for name, values in self.parameters.items()]
         return {
             "response_class": Response,
             "summary": self.summary,
@@ -66,36 +88,47 @@ class Operation:
         }
 
     def _responses(self, others: Mapping[int | str, dict[str, Any]]) -> dict[int | str, dict[str, Any]]:
-        schemas = [_reference(kind) for kind in self.answers]
-        content: dict[str, Any] = {"schema": schemas[0] if len(schemas) == 1 else {"anyOf": schemas}} if schemas else {}
+        content: dict[str, Any] = {"schema": _any_of(self.answers)} if self.answers else {}
         if self.example:
             content["examples"] = self._examples()
-        problem = {"application/problem+json": {"schema": _reference(Problem)}}
+        whole: dict[str, Any] = {"description": "The answer.", "content": {self.media_type: content}}
+        if self.error is not None:
+            whole["headers"] = _MARKS
         return {
-            200: {"description": "The answer.", "content": {self.media_type: content}},
+            200: whole,
             **{status: answer | {"content": {self.media_type: content}} for status, answer in others.items()},
-            "default": {"description": "A problem; `code` is stable.", "content": problem},
+            "default": self._refusal(),
         }
+
+    def _refusal(self) -> dict[str, Any]:
+        if self.error is not None:
+            content = {"application/json": {"schema": _reference(self.error)}}
+            return {"description": "An error, as the vendor writes it.", "content": content}
+        problem = {"application/problem+json": {"schema": _reference(Problem)}}
+        return {"description": "A problem; `code` is stable.", "content": problem}
 
 
 @cache
 def examples() -> Mapping[str, Mapping[str, Any]]:
-    """The examples by name, each a request and its answer as JSON values."""
+    """The examples by name: a request and its answer as JSON values, and the ``route`` where the name tells none."""
     rows = tomllib.loads(resources.files("service").joinpath("data/examples.toml").read_text("utf-8"))
-    return {name: {part: json.loads(text) for part, text in row.items()} for name, row in rows.items()}
+    return {
+        name: {part: text if part == "route" else json.loads(text) for part, text in row.items()}
+        for name, row in rows.items()
+    }
 
 
-def wire_types(operations: Iterable[Operation]) -> list[type]:
+def wire_types(operations: Iterable[Operation]) -> list[Any]:
     """Every type that a request or an answer of ``operations`` is made of, problems and notices included."""
-    found: dict[type, None] = dict.fromkeys((Problem, LiteralNotice))
+    found: dict[Any, None] = dict.fromkeys((Problem, LiteralNotice))
     for operation in operations:
-        found |= dict.fromkeys((*operation.answers, *operation.others))
-        if operation.request is not None:
-            found[operation.request] = None
+        found |= dict.fromkeys((*operation.answers, *operation.others, *operation.requests))
+        if operation.error is not None:
+            found[operation.error] = None
     return list(found)
 
 
-def complete(schema: dict[str, Any], types: Sequence[type]) -> dict[str, Any]:
+def complete(schema: dict[str, Any], types: Sequence[Any]) -> dict[str, Any]:
     """Put the schemas of ``types``, and of what they refer to, into an OpenAPI document."""
     _, components = msgspec.json.schema_components(types, ref_template=_REF)
     for component in components.values():
@@ -131,5 +164,19 @@ def _widen_notices(component: dict[str, Any]) -> None:
             declared["items"] = {"anyOf": [_reference(LiteralNotice), _reference(Notice)]}
 
 
-def _reference(kind: type) -> dict[str, str]:
-    return {"$ref": _REF.format(name=kind.__name__)}
+def _any_of(kinds: Sequence[Any]) -> dict[str, Any]:
+    schemas = [_reference(kind) for kind in kinds]
+    return schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
+
+
+def _reference(kind: Any) -> dict[str, Any]:
+    """The schema of a type: by name where it has one of its own."""
+    if isinstance(kind, type) and (issubclass(kind, msgspec.Struct) or is_dataclass(kind)):
+        return {"$ref": _REF.format(name=kind.__name__)}
+    (schema,), _ = msgspec.json.schema_components([kind], ref_template=_REF)
+    return schema
+
+
+def _parameter(name: str, values: Sequence[str]) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "string"} | ({"enum": list(values)} if values else {})
+    return {"name": name, "in": "path", "required": True, "schema": schema}

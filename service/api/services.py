@@ -19,6 +19,7 @@ from service.domain.ports import ChatRenderer
 from service.domain.pricing import Pricer
 from service.domain.remote import RemoteCounter
 from service.domain.rulebook import RuleBook
+from service.domain.wrapping import Wrapping
 from service.metrics import Metrics
 from service.settings import Settings
 
@@ -57,6 +58,7 @@ class Services:
     version: str = ""
     lifecycle: Lifecycle = field(default_factory=Lifecycle)
     remote: RemoteCounter | None = None
+    wrappings: Mapping[str, Wrapping] = field(default_factory=dict)
 
     def scale(self, model: str | None, provider: str | None, tokenizer: str | None) -> Scale:
         """The scale a request asks for. Raises ``ApiError`` unless it names one of model and tokenizer."""

@@ -27,9 +27,10 @@ from service.api.routes.weighing import HOT
 from service.api.services import Lifecycle, Services
 from service.configfile import Config, load_catalog, read_config
 from service.configfile.rules import rule_book
-from service.configfile.shipped import chat_marks, compared_models, message_framings
+from service.configfile.shipped import chat_marks, compared_models, message_framings, wrappings
+from service.domain.catalog import Catalog
 from service.domain.counting import Weigher
-from service.domain.errors import InvalidConfig
+from service.domain.errors import InvalidConfig, UnknownModel
 from service.domain.literals import control_marks
 from service.domain.pricing import Pricer
 from service.metrics import Metrics
@@ -38,7 +39,7 @@ from service.providers import vendor_counter
 from service.rendering.library import read_library
 from service.rendering.pictures import HeaderSizer
 from service.rendering.templates import TemplateRenderer
-from service.settings import Settings
+from service.settings import InvalidSetting, Settings
 
 if TYPE_CHECKING:
     from genai_prices.types import Provider
@@ -121,6 +122,7 @@ class Assembly:
         tokenizers = self._load(specs)
         on_request = [entry.spec(settings.vocabulary_dir) for entry in manifest.on_request.values()]
         catalog = priced_catalog(load_catalog(config), prices, config)
+        _require_default(catalog, settings.default_model)
         book = price_book(prices, catalog, config)
         return Services(
             settings=settings,
@@ -146,6 +148,7 @@ class Assembly:
             version=__version__,
             lifecycle=self.lifecycle,
             remote=self.remote,
+            wrappings=wrappings(),
         )
 
     def _load(self, specs: dict[str, TokenizerSpec]) -> dict[str, TokenCounter]:
@@ -184,6 +187,15 @@ def _replaced(specs: dict[str, TokenizerSpec], tokenizers: dict[str, TokenCounte
     if engine != "library":  # which has no part in Claude's
         known += [name for name in tokenizers if specs[name].family is Family.CLAUDE]
     return sorted(name for name in known if tokenizers[name].engine != chosen)
+
+
+def _require_default(catalog: Catalog, model: str) -> None:
+    """Raise ``InvalidSetting`` unless ``model``, where there is one, is in the catalog."""
+    try:
+        if model:
+            catalog.find(model, None)
+    except UnknownModel as error:
+        raise InvalidSetting(f"WEIGHBRIDGE_DEFAULT_MODEL: {error}") from None
 
 
 def _marks(

@@ -1,4 +1,4 @@
-"""Small tables of the package: control marks, what a message's format adds, the models compared by default."""
+"""Small tables of the package: control marks, what stands around a message or a text, the models compared."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 
 from service.configfile.document import Document
 from service.domain.framing import MessageFraming
+from service.domain.wrapping import Wrapping
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -28,6 +29,13 @@ def message_framings(data: Path = DATA) -> list[MessageFraming]:
         )
         for row in Document(data / "framing.toml", ("framing", "chat")).rows("framing")
     ]
+
+
+def wrappings(data: Path = DATA) -> dict[str, Wrapping]:
+    """By tokenizer: the special tokens that its maker's own library puts around a text."""
+    rows = Document(data / "wrapping.toml", ("wrapping",)).rows("wrapping")
+    found = [(row.texts("tokenizers"), Wrapping(tuple(row.texts("before")), tuple(row.texts("after")))) for row in rows]
+    return {name: wrapping for names, wrapping in found for name in names}
 
 
 def compared_models(data: Path = DATA) -> list[str]:

@@ -64,6 +64,11 @@ class Rendering:
         more = replace(whole, tokens=whole.tokens - bare.tokens, low=whole.low - bare.low, high=whole.high - bare.high)
         return Rendered(bare, more, "tools" in told.ignored, left_out(request, told.text), hosted)
 
+    def whole(self, request: Request, *, stop: Stop | None = None) -> RenderedChat | None:
+        """The chat with its tools as the template writes it; ``None`` without a template. Raises as ``count`` does."""
+        messages = [turn for message in request.messages for turn in turns(message)]
+        return self._render(request, messages, [tool_form(tool) for tool in request.tools], stop)
+
     def _render(
         self,
         request: Request,
