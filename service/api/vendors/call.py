@@ -20,14 +20,13 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Call:
-    """A call: its body, and from its path ``model`` and the seller (``provider``) that the path implies.
+    """A call: its body, its query, and the ``model`` that its path names.
 
     ``marks`` are the headers that the answer bears besides the vendor's own; the route's work adds them.
     """
 
     body: bytes
     model: str | None = None
-    provider: str | None = None
     query: bytes = b""
     marks: dict[str, str] = field(default_factory=dict)
 
@@ -87,7 +86,7 @@ def resolved(services: Services, call: Call, named: str | None) -> Resolution:
     if not model:
         detail = "The call names no model. Send `model`, or start the service with WEIGHBRIDGE_DEFAULT_MODEL."
         raise ApiError(400, "model_missing", detail, path="model")
-    return services.resolve(model, call.provider)
+    return services.resolve(model, None)
 
 
 def own_scale(services: Services, call: Call, named: str | None) -> tuple[Scale, Tokenizer]:

@@ -20,6 +20,7 @@ from service.domain.counting import Count
 from service.domain.request import Audio, Document, Image, Message, Part, Request, Video, flattened, spoken
 
 _encode = msgspec.json.Encoder().encode
+_VERTEX_AI = "vertex_ai"
 _MEDIA: Mapping[type, str] = {Image: "IMAGE", Audio: "AUDIO", Video: "VIDEO", Document: "DOCUMENT"}
 
 
@@ -104,7 +105,7 @@ def _count_tokens(services: Services, call: Call, stop: Stop | None) -> bytes | 
 
     def answer(count: Count, request: Request, found: Resolution) -> bytes:
         billable = None
-        if call.provider is not None:
+        if found.provider == _VERTEX_AI:
             billable = sum(len("".join(text.split())) for text in spoken(request))
         details = _details(services, found, request, count, stop)
         return _encode(CountTokensAnswer(count.tokens, details, billable))

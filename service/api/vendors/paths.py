@@ -18,15 +18,18 @@ STATIC = frozenset(_BY_PATH)
 ROUTES = (*_ROUTES, gemini.DEVELOPER, gemini.VERTEX, gemini.VERTEX_PROJECT)
 """Every vendor's route."""
 
+_GOOGLE = "publishers/google/models/"
+"""What a model's name begins with where Vertex AI sells it and Google makes it."""
+
 _MODEL = r"(?P<model>.+):countTokens"
 _PATTERNS = (
-    (re.compile(rf"/(?:v1|v1beta|v1beta1)/publishers/google/models/{_MODEL}"), gemini.VERTEX, "vertex_ai"),
+    (re.compile(rf"/(?:v1|v1beta|v1beta1)/publishers/google/models/{_MODEL}"), gemini.VERTEX, _GOOGLE),
     (
         re.compile(rf"/(?:v1|v1beta|v1beta1)/projects/[^/]+/locations/[^/]+/publishers/google/models/{_MODEL}"),
         gemini.VERTEX_PROJECT,
-        "vertex_ai",
+        _GOOGLE,
     ),
-    (re.compile(rf"/(?:v1|v1beta|v1beta1)/models/{_MODEL}"), gemini.DEVELOPER, None),
+    (re.compile(rf"/(?:v1|v1beta|v1beta1)/models/{_MODEL}"), gemini.DEVELOPER, ""),
 )
 _SHAPES = (
     (re.compile(r"/v1/(responses|chat|completions|embeddings)(/.*)?"), openai.SHAPE),
@@ -37,11 +40,10 @@ _SHAPES = (
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A route with what its path says: the model, and the seller that it implies."""
+    """A route and the model that its path names, with its seller."""
 
     route: VendorRoute
     model: str | None = None
-    provider: str | None = None
 
 
 _STATIC: Mapping[str, Found] = {path: Found(route) for path, route in _BY_PATH.items()}
@@ -52,10 +54,10 @@ def find_route(path: str) -> Found | None:
     found = _STATIC.get(path)
     if found is not None or not path.endswith(":countTokens"):
         return found
-    for pattern, route, provider in _PATTERNS:
+    for pattern, route, prefix in _PATTERNS:
         match = pattern.fullmatch(path)
         if match is not None:
-            return Found(route, match["model"], provider)
+            return Found(route, prefix + match["model"])
     return None
 
 

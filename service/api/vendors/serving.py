@@ -12,7 +12,7 @@ from service.api.vendors.paths import Found
 async def serve_call(services: Services, found: Found, scope: Scope) -> tuple[bytes, list[tuple[bytes, bytes]]]:
     """The body and the headers of the answer. Raises what the route's work raises."""
     exchange = Exchange.of(scope)
-    call = Call(json_body(exchange), found.model, found.provider, scope["query_string"])
+    call = Call(json_body(exchange), found.model, scope["query_string"])
     body = await answer(services, found.route, call)
     headers = call.marks | found.route.shape.headers(exchange.request_id)
     return body, [(name.encode(), value.encode()) for name, value in headers.items()]
