@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
@@ -20,14 +21,14 @@ from service.domain.rules import Asked
 from service.domain.templates import Rendering
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
-_DIALECTS = ("openai_chat", "openai_responses", "anthropic", "gemini", "bedrock", "vllm", "litellm")
+DIALECTS = ("openai_chat", "openai_responses", "anthropic", "gemini", "bedrock", "vllm", "litellm")
 
 
 def takes_request(command: _Command) -> _Command:
     """The options for a whole request in place of files."""
     for option in (
         click.option(
-            "--dialect", type=click.Choice(_DIALECTS), help="The wire form of --request. [default: recognised]"
+            "--dialect", type=click.Choice(DIALECTS), help="The wire form of --request. [default: recognised]"
         ),
         click.option(
             "--request", "body", metavar="FILE", help="Count the JSON body of a whole call (- for standard input)."
@@ -39,17 +40,37 @@ def takes_request(command: _Command) -> _Command:
 
 def read_body(name: str, dialect: str | None, files: Sequence[str]) -> Request:
     """The request in the file ``name``. Raises ``BadInput``."""
-    from service.api.decoding import decode  # noqa: PLC0415 - 60 ms that only requests cost
-    from service.api.dialects.blocks import Probes  # noqa: PLC0415 - as above
-    from service.api.dialects.registry import read_request  # noqa: PLC0415 - as above
-    from service.api.errors import ApiError  # noqa: PLC0415 - as above
-    from service.rendering.pictures import HeaderSizer  # noqa: PLC0415 - as above
-
     if files:
         raise click.UsageError("Give FILES of text or a --request, not both.")
+    return request_in(read_values(name), name, dialect)
+
+
+def read_values(name: str) -> dict[str, Any]:
+    """The JSON object in the file ``name``. Raises ``BadInput``."""
+    from service.api.decoding import decode  # noqa: PLC0415 - 60 ms that only requests cost
+
     data = read(name)
+    with refused(name):
+        return decode(data, dict[str, Any])
+
+
+def request_in(values: Mapping[str, Any], name: str, dialect: str | None) -> Request:
+    """The request of the body ``values``, which came from the file ``name``. Raises ``BadInput``."""
+    from service.api.dialects.blocks import Probes  # noqa: PLC0415 - 60 ms that only requests cost
+    from service.api.dialects.registry import read_request  # noqa: PLC0415 - as above
+    from service.rendering.pictures import HeaderSizer  # noqa: PLC0415 - as above
+
+    with refused(name):
+        return read_request(values, Probes(HeaderSizer()), dialect=dialect)
+
+
+@contextmanager
+def refused(name: str) -> Iterator[None]:
+    """Turn what the service would refuse in the file ``name`` into ``BadInput``."""
+    from service.api.errors import ApiError  # noqa: PLC0415 - 60 ms that only requests cost
+
     try:
-        return read_request(decode(data, dict[str, Any]), Probes(HeaderSizer()), dialect=dialect)
+        yield
     except ApiError as error:
         place = f" {error.path}:" if error.path else ""
         raise BadInput(f"{shown(name)}:{place} {error.detail}") from None
@@ -68,11 +89,20 @@ def resolve_for(here: Environment, request: Request, model: str | None, provider
 
 def counted(here: Environment, request: Request, found: Resolution, at: datetime | None = None) -> Count:
     """The count of ``request`` for the model ``found``, by the rules of the day ``at``."""
+    return counter(here, found, at)(request)
+
+
+def counter(here: Environment, found: Resolution, at: datetime | None = None) -> Callable[[Request], Count]:
+    """What counts requests for the model ``found``, by the rules of the day ``at``."""
     if found.model.kind != "chat":
         raise BadInput("This model takes text, not a whole request.")
     weigher = here.weigher([here.vocabulary_of(found.model)])
     scale = weigher.scale_of(found)
     rendering = Rendering(here.renderer(weigher.tokenizers), found.model, found.provider)
     day = (at or datetime.now(UTC)).date().isoformat()
-    rules = here.rules.of(Asked(found.model, found.provider, request.dialect, day))
-    return count_request(scale, request, rules, window=found.model.context_window, renderer=rendering)
+
+    def count(request: Request) -> Count:
+        rules = here.rules.of(Asked(found.model, found.provider, request.dialect, day))
+        return count_request(scale, request, rules, window=found.model.context_window, renderer=rendering)
+
+    return count

@@ -31,14 +31,17 @@ def test_the_version_is_the_packages() -> None:
 def test_every_command_in_the_list_exists_and_has_a_summary() -> None:
     shown = CliRunner().invoke(cli, ["--help"]).output
     names = cli.list_commands(click.Context(cli))
-    assert names == ["count", "tokenize", "models", "estimate", "compare", "cost", "prices", "vocab", "train", "serve"]
+    assert names == [
+        *("count", "tokenize", "models", "estimate", "compare", "cost"),
+        *("trim", "prices", "vocab", "train", "serve"),
+    ]
     for name in names:
         assert cli.get_command(click.Context(cli), name).name == name  # type: ignore[union-attr]
         assert f"  {name} " in shown
 
 
 @pytest.mark.parametrize(
-    "name", ["count", "tokenize", "models", "estimate", "compare", "cost", "prices", "train", "serve"]
+    "name", ["count", "tokenize", "models", "estimate", "compare", "cost", "trim", "prices", "train", "serve"]
 )
 def test_every_command_documents_its_exit_codes(name: str) -> None:
     assert "Exit codes: 0" in CliRunner().invoke(cli, [name, "--help"]).output

@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 from service.api.schemas import Dialect
 from service.cli import cli
-from service.cli.requesting import _DIALECTS
+from service.cli.requesting import DIALECTS
 from tests.service.api.dialects.reading import png
 
 BODY = {
@@ -85,4 +85,4 @@ def test_what_cannot_be_counted_ends_with_2_and_says_why(arguments: tuple[str, .
 
 
 def test_the_dialects_offered_are_those_of_the_service() -> None:
-    assert Dialect.__args__ == _DIALECTS
+    assert Dialect.__args__ == DIALECTS
