@@ -11,6 +11,7 @@ import random
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from types import MappingProxyType
 
 from sentencepiece import SentencePieceProcessor
@@ -55,9 +56,12 @@ class SentencePieceTokenizer:
         self._sampling: SamplingVocabulary | None = None
         self._lock = threading.Lock()
 
-    @property
+    @cached_property
     def always_matched(self) -> Mapping[str, int]:
-        """User-defined symbols and their ids: each matches wherever it stands in a text."""
+        """User-defined symbols and their ids: each matches wherever it stands in a text.
+
+        Kept once read, as the whole model is parsed for it and every check against a protocol asks for the property.
+        """
         entries = read_entries(self._library.serialized_model_proto())
         return {entry.piece: id_ for id_, entry in enumerate(entries) if entry.kind is EntryKind.USER_DEFINED}
 

@@ -203,7 +203,7 @@ def test_a_lone_surrogate_counts_like_the_replacement_character(any_tokenizer: T
 
 def test_a_lone_surrogate_is_the_replacement_character_to_a_counter(any_counter: TokenCounter) -> None:
     for broken, repaired in (("a\udc4db", "a\ufffdb"), ("\udc4d\ud83d", "\ufffd\ufffd"), ("\ud83d\udc4d", "👍")):
-        assert any_counter.count(broken) == any_counter.count_batch([broken])[0] == any_counter.count(repaired) > 0
+        assert any_counter.count(broken) == any_counter.count_batch([broken])[0] == any_counter.count(repaired)
         assert any_counter.fits(broken, any_counter.count(repaired))
 
 
