@@ -90,7 +90,9 @@ def test_no_text_query_or_key_reaches_a_log_an_error_or_a_metric(serve):
     ]
     answers = []
     with httpx.Client(base_url=server.url, headers=headers, timeout=60) as client:
-        for path in ("/v1/count", "/v1/tokenize", "/v1/detokenize", f"/v1/{MARK}", f"/{MARK}?key={MARK}"):
+        vendors = (f"/v1beta/models/{MARK}:countTokens?key={MARK}", "/v1/messages/count_tokens", "/tokenize", "/decode")
+        own = ("/v1/count", "/v1/tokenize", "/v1/detokenize", f"/v1/{MARK}", f"/{MARK}?key={MARK}")
+        for path in (*own, *vendors):
             for body in bodies:
                 answers.append(client.post(path, content=body, headers={"content-type": "application/json"}))
                 answers.append(client.post(path, content=body, headers={"content-type": f"text/{MARK}"}))
@@ -137,6 +139,14 @@ def test_a_body_sent_in_chunks_is_cut_off_at_the_limit_and_the_sender_sees_why(s
     answer = httpx.post(f"{server.url}/v1/count", content=chunks(), headers={"content-type": "application/json"})
     assert (answer.status_code, answer.json()["code"]) == (413, "request_body_too_large")
     assert _post(server.url, {"model": "gpt-4o", "text": "Hello"}).json()["tokens"] == 1
+
+
+def test_a_default_model_that_nobody_knows_stops_the_start(serve):
+    server = serve(ready=False, default_model="gpt-4oo")
+    assert server.process.wait(60) not in (0, None)
+    log = server.log.read_text()
+    assert "WEIGHBRIDGE_DEFAULT_MODEL: Unknown model. Nearest: gpt-4o" in log
+    assert "Traceback" not in log
 
 
 def test_a_registered_vocabulary_whose_file_is_damaged_stops_the_start(serve, tmp_path: Path):

@@ -33,6 +33,10 @@ FORMS: Mapping[str, WireForm] = {
 assert set(FORMS) == set(get_args(Dialect))  # noqa: S101 - the schema names what there is
 
 
+_HOLDERS: Mapping[str, str] = {openai_responses.NAME: "input", gemini.NAME: "contents"}
+"""The field that holds the messages, where it has another name."""
+
+
 def read_request(values: Mapping[str, Any], probes: Probes, *, dialect: str | None = None, path: str = "") -> Request:
     """The request of a body, in the wire form ``dialect`` or the one recognised. Raises ``ApiError`` with the path."""
     check_depth(values, path)
@@ -41,7 +45,7 @@ def read_request(values: Mapping[str, Any], probes: Probes, *, dialect: str | No
     body = Node(values, path)
     request = form.read(body, probes)
     if not request.messages:
-        refuse(path or "messages", "The request holds no message. Send at least one.")
+        refuse(path or _HOLDERS.get(name, "messages"), "The request holds no message. Send at least one.")
     strange = sum(key not in form.known for key in values)
     if strange:
         message = f"Fields that the wire form {name} does not have, and that are not counted: {strange}."

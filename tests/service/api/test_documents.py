@@ -17,7 +17,7 @@ from service.api.openapi import complete, examples
 from service.api.routes.weighing import HOT
 from service.api.schemas import CountRequest
 from service.api.streaming import HEADERS
-from service.api.vendors.paths import ROUTES
+from service.api.vendors.paths import ROUTES, STATIC, find_route
 from service.domain.counting import Count, CountBatch
 from service.domain.limits import LimitedCount
 from service.domain.remote import RemoteCount
@@ -56,6 +56,37 @@ def test_a_hot_route_is_documented_with_the_structs_that_it_uses(document):
     assert [a["$ref"].rsplit("/", 1)[1] for a in answers] == ["Count", "RemoteCount", "CountBatch", "LimitedCount"]
     assert {row["name"] for row in operation["parameters"]} == set(HEADERS)
     assert "text/plain" in operation["requestBody"]["content"]
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.template)
+def test_a_vendors_route_is_documented_with_the_structs_that_it_uses(document, route):
+    operation = document["paths"][route.template]["post"]
+    schema = operation["requestBody"]["content"]["application/json"]["schema"]
+    named = [each["$ref"].rsplit("/", 1)[1] for each in schema.get("anyOf", [schema])]
+    assert named == [kind.__name__ for kind in route.operation.requests]
+    used = [*route.operation.requests, *route.operation.answers, route.operation.error]
+    for name, component in complete({}, used)["components"]["schemas"].items():
+        assert document["components"]["schemas"][name] == json.loads(json.dumps(component))
+    stated = {part["name"] for part in operation.get("parameters", ())}
+    assert stated == set(re.findall(r"{(\w+)}", route.template))
+
+
+@pytest.mark.parametrize("name", [name for name, example in examples().items() if "route" in example])
+def test_a_vendors_example_fits_the_documented_schemas(document, name):
+    example = examples()[name]
+    operation = document["paths"][find_route(example["route"]).route.template]["post"]
+    components = {"components": document["components"]}
+    for part, holder in (("request", operation["requestBody"]), ("answer", operation["responses"]["200"])):
+        jsonschema.validate(example[part], holder["content"]["application/json"]["schema"] | components)
+
+
+@pytest.mark.parametrize("body", [{"model": "zebra-7"}, {"model": 7}, {}])
+@pytest.mark.parametrize("path", sorted(STATIC))
+def test_a_vendors_refusal_fits_the_documented_schema(api, document, path, body):
+    answer = api.post(path, body)
+    assert answer.status_code in (400, 404, 422)
+    schema = document["paths"][path]["post"]["responses"]["default"]["content"]["application/json"]["schema"]
+    jsonschema.validate(answer.json(), schema | {"components": document["components"]})
 
 
 def test_static_routes_are_those_of_the_document(document):

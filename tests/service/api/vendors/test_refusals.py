@@ -230,7 +230,7 @@ def test_the_form_of_a_body_for_tokenize_chooses_the_shape_of_its_errors(
     [
         ("/v1/responses/input_tokens", {"model": "gpt-4o", "input": [{"role": "user", "content": [7]}]}, "input[0]"),
         ("/v1/responses/input_tokens", {"model": 7}, "model"),
-        ("/v1/responses/input_tokens", {"model": "gpt-4o"}, "messages"),
+        ("/v1/responses/input_tokens", {"model": "gpt-4o"}, "input"),
     ],
 )
 def test_what_is_wrong_is_named_by_its_place(api: Api, path: str, body: dict[str, Any], param: str) -> None:
