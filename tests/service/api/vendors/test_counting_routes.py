@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from service.api.application import build_api
+from service.api.openapi import examples
 from service.api.services import Services
-from service.app import build_app
+from service.app import build_app, layered
 from service.domain.remote import RemoteAsk, RemoteTokens
 from tests.service.api.dialects.reading import png
 from tests.service.conftest import Api
@@ -214,3 +216,13 @@ def test_metrics_name_the_route_by_its_template_and_hold_no_key(api: Api, servic
     assert f'weighbridge_http_requests_total{{method="POST",{route},status="404"}}' in text
     assert "topsecret7" not in text
     assert "zebra7" not in text
+
+
+@pytest.mark.parametrize("name", [name for name, example in examples().items() if "route" in example])
+def test_the_frameworks_own_route_answers_as_the_hot_one(api: Api, services: Services, name: str) -> None:
+    framework = Api(layered(build_api(services), services))
+    example = examples()[name]
+    answers = [each.post(example["route"], example["request"]) for each in (framework, api)]
+    assert answers[0].content == answers[1].content
+    told = [{key: value for key, value in answer.headers.items() if "id" not in key} for answer in answers]
+    assert told[0] == told[1]
