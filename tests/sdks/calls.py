@@ -84,9 +84,17 @@ def clients(address: str) -> tuple[Any, ...]:
     )
 
 
+def of_vertex(address: str) -> dict[str, Any]:
+    """What a client of Anthropic's models on Vertex AI is made with."""
+    return {"base_url": f"{address}/v1", "project_id": "p-1", "region": "us-east5", "access_token": KEY}
+
+
 def all_sync(address: str, cases: dict[str, Any]) -> dict[str, Any]:
     gpt, claude, gemini, vertex = clients(address)
+    claude_vertex = anthropic.AnthropicVertex(**of_vertex(address))
     found = {}
+    for name, case in cases["anthropic_vertex"].items():
+        found[f"anthropic_vertex.{name}"] = sync(lambda case=case: claude_vertex.messages.count_tokens(**case))
     for name, case in cases["openai"].items():
         found[f"openai.{name}"] = sync(lambda case=case: gpt.responses.input_tokens.count(**case))
     for name, case in cases["anthropic"].items():
@@ -103,7 +111,10 @@ async def all_async(address: str, cases: dict[str, Any]) -> dict[str, Any]:
     _, _, gemini, vertex = clients(address)
     gpt = openai.AsyncOpenAI(base_url=f"{address}/v1", api_key=KEY)
     claude = anthropic.AsyncAnthropic(base_url=address, api_key=KEY)
+    claude_vertex = anthropic.AsyncAnthropicVertex(**of_vertex(address))
     found = {}
+    for name, case in cases["anthropic_vertex"].items():
+        found[f"anthropic_vertex.{name}"] = await awaited(lambda case=case: claude_vertex.messages.count_tokens(**case))
     for name, case in cases["openai"].items():
         found[f"openai.{name}"] = await awaited(lambda case=case: gpt.responses.input_tokens.count(**case))
     for name, case in cases["anthropic"].items():

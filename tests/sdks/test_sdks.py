@@ -62,6 +62,10 @@ CASES: dict[str, dict[str, Any]] = {
         "unknown": {"model": "zebra-7", "messages": HELLO},
         "wrong": {"model": CLAUDE, "messages": [{"role": "zebra", "content": "Hello"}]},
     },
+    "anthropic_vertex": {
+        "text": {"model": "claude-sonnet-4-5@20250929", "messages": HELLO},
+        "unknown": {"model": "zebra-7", "messages": HELLO},
+    },
     "gemini": {
         "text": {"model": GEMINI, "contents": "What is a weighbridge?"},
         "chat": {"model": f"models/{GEMINI}", "contents": ASKED},
@@ -81,7 +85,13 @@ CASES: dict[str, dict[str, Any]] = {
         "unknown": {"model": "zebra-7", "contents": "Hello"},
     },
 }
-DIALECTS = {"openai": "openai_responses", "anthropic": "anthropic", "gemini": "gemini", "vertex": "gemini"}
+DIALECTS = {
+    "openai": "openai_responses",
+    "anthropic": "anthropic",
+    "anthropic_vertex": "anthropic",
+    "gemini": "gemini",
+    "vertex": "gemini",
+}
 FAILING = ("unknown", "wrong")
 MAJORS = {
     "current": {"openai": "3", "anthropic": "2", "google": "3"},
@@ -91,6 +101,7 @@ MAJORS = {
 WORDS = {
     "openai": {"unknown": "model_not_found", "wrong": "invalid_request"},
     "anthropic": {"unknown": "not_found_error", "wrong": "invalid_request_error"},
+    "anthropic_vertex": {"unknown": "not_found_error"},
     "gemini": {"unknown": "NOT_FOUND", "wrong": "INVALID_ARGUMENT"},
     "vertex": {"unknown": "NOT_FOUND"},
 }
@@ -129,7 +140,7 @@ def wanted(server: ServerProcess) -> dict[str, int]:
         for name, case in cases.items():
             if name in FAILING:
                 continue
-            seller = "vertex_ai/" if vendor == "vertex" else ""
+            seller = "vertex_ai/" if vendor.endswith("vertex") else ""
             model = seller + case["model"].removeprefix("models/")
             request = {field: value for field, value in case.items() if field != "model"}
             body = {"model": model, "request": request, "dialect": DIALECTS[vendor]}
@@ -146,7 +157,9 @@ def test_every_client_counts_as_the_service_does_and_raises_its_own_errors(
     assert {sdk: version.split(".")[0] for sdk, version in told["versions"].items()} == MAJORS[name]
     assert set(told["answers"]) == ({"async"} if name == "node" else {"sync", "async"})
     for way, answers in told["answers"].items():
-        assert len(answers) == sum(map(len, CASES.values())) + len(CASES["anthropic"]), way
+        asked = [vendor for vendor in (*CASES, "anthropic_beta") if name != "node" or vendor != "anthropic_vertex"]
+        assert {call.split(".")[0] for call in answers} == set(asked), way
+        assert len(answers) == sum(len(CASES[vendor.replace("_beta", "")]) for vendor in asked), way
         for call, answer in answers.items():
             vendor, case = call.replace("_beta", "").split(".")
             if case in FAILING:

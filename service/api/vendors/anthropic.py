@@ -1,4 +1,4 @@
-"""Anthropic: ``POST /v1/messages/count_tokens``, also as ``?beta=true``."""
+"""Anthropic: ``POST /v1/messages/count_tokens``, also as ``?beta=true``, and its models' path on Vertex AI."""
 
 from __future__ import annotations
 
@@ -87,6 +87,27 @@ def _count_tokens(services: Services, call: Call, stop: Stop | None) -> bytes | 
         lambda count, _request, _found: _encode(MessagesInputTokens(count.tokens)),
     )
 
+
+def _vertex_count_tokens(services: Services, call: Call, stop: Stop | None) -> bytes | Later:
+    """The model stands in the body here too; under this path it is Anthropic's, sold by Vertex AI."""
+    named = call.values(MessagesInput).get("model")
+    call.model = named and f"publishers/anthropic/models/{named}"
+    return _count_tokens(services, call, stop)
+
+
+VERTEX = VendorRoute(
+    "/v1/projects/{project}/locations/{location}/publishers/anthropic/models/count-tokens:rawPredict",
+    SHAPE,
+    _vertex_count_tokens,
+    Operation(
+        "The same for Anthropic's models on Vertex AI, for `AnthropicVertex` with `base_url` set to this `/v1`.",
+        request=MessagesInput,
+        answers=(MessagesInputTokens,),
+        example="anthropic_vertex_count_tokens",
+        error=AnthropicError,
+        parameters={"project": (), "location": ()},
+    ),
+)
 
 ROUTES = (
     VendorRoute(

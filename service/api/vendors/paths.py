@@ -15,14 +15,14 @@ _BY_PATH: Mapping[str, VendorRoute] = {route.template: route for route in _ROUTE
 STATIC = frozenset(_BY_PATH)
 """Vendors' routes without parameters."""
 
-ROUTES = (*_ROUTES, gemini.DEVELOPER, gemini.VERTEX, gemini.VERTEX_PROJECT)
+ROUTES = (*_ROUTES, anthropic.VERTEX, gemini.DEVELOPER, gemini.VERTEX, gemini.VERTEX_PROJECT)
 """Every vendor's route."""
 
 _GOOGLE = "publishers/google/models/"
 """What a model's name begins with where Vertex AI sells it and Google makes it."""
 
 _MODEL = r"(?P<model>.+):countTokens"
-_PATTERNS = (
+_PATTERNS: tuple[tuple[re.Pattern[str], VendorRoute, str], ...] = (
     (re.compile(rf"/(?:v1|v1beta|v1beta1)/publishers/google/models/{_MODEL}"), gemini.VERTEX, _GOOGLE),
     (
         re.compile(rf"/(?:v1|v1beta|v1beta1)/projects/[^/]+/locations/[^/]+/publishers/google/models/{_MODEL}"),
@@ -30,10 +30,15 @@ _PATTERNS = (
         _GOOGLE,
     ),
     (re.compile(rf"/(?:v1|v1beta|v1beta1)/models/{_MODEL}"), gemini.DEVELOPER, ""),
+    (
+        re.compile(r"/v1/projects/[^/]+/locations/[^/]+/publishers/anthropic/models/count-tokens:rawPredict"),
+        anthropic.VERTEX,
+        "",
+    ),
 )
 _SHAPES = (
     (re.compile(r"/v1/(responses|chat|completions|embeddings)(/.*)?"), openai.SHAPE),
-    (re.compile(r"/v1/messages(/.*)?"), anthropic.SHAPE),
+    (re.compile(r"/v1/messages(/.*)?|/v1/projects/.*/publishers/anthropic/.*"), anthropic.SHAPE),
     (re.compile(r"/v1beta1?/.*|/v1/(models/.+:\w+|publishers/.*|projects/.*)", re.DOTALL), gemini.SHAPE),
 )
 
@@ -52,12 +57,13 @@ _STATIC: Mapping[str, Found] = {path: Found(route) for path, route in _BY_PATH.i
 def find_route(path: str) -> Found | None:
     """The vendor's route that a path is."""
     found = _STATIC.get(path)
-    if found is not None or not path.endswith(":countTokens"):
+    if found is not None or not path.endswith((":countTokens", ":rawPredict")):
         return found
     for pattern, route, prefix in _PATTERNS:
         match = pattern.fullmatch(path)
         if match is not None:
-            return Found(route, prefix + match["model"])
+            named = match.groupdict().get("model")
+            return Found(route, named and prefix + named)
     return None
 
 

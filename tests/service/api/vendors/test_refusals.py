@@ -16,6 +16,7 @@ from service.app import build_app
 from tests.service.conftest import Api
 
 GEMINI = "/v1beta/models/gemini-2.5-flash:countTokens"
+CLAUDE_VERTEX = "/v1/projects/p/locations/l/publishers/anthropic/models/count-tokens:rawPredict"
 VERTEX = "/v1/projects/p/locations/l/publishers/google/models/gemini-2.5-flash:countTokens"
 
 
@@ -68,6 +69,7 @@ Shape = Callable[[httpx.Response], str]
 PATHS: Mapping[str, Shape] = {
     "/v1/responses/input_tokens": openai,
     "/v1/messages/count_tokens": anthropic,
+    CLAUDE_VERTEX: anthropic,
     GEMINI: gemini,
     VERTEX: gemini,
     "/tokenize": server,
@@ -162,6 +164,7 @@ def test_a_deadline_that_passes(services: Services, path: str, shape: Shape) -> 
 ASKED: Mapping[str, dict[str, Any]] = {
     "/v1/responses/input_tokens": {"input": "Hello"},
     "/v1/messages/count_tokens": {"messages": [{"role": "user", "content": "Hello"}]},
+    CLAUDE_VERTEX: {"messages": [{"role": "user", "content": "Hello"}]},
     "/tokenize": {"prompt": "Hello"},
     "/detokenize": {"tokens": [1]},
     "/decode": {"ids": [1]},
@@ -189,6 +192,8 @@ def test_a_model_in_the_path_that_nobody_knows_is_not_found(api: Api, path: str)
 def test_a_model_that_vertex_does_not_sell_is_not_found_there(api: Api) -> None:
     path = "/v1/publishers/google/models/gpt-4o:countTokens"
     check(api.post(path, {"contents": "Hello"}), gemini, 404, "unknown_model")
+    body = {"model": "gemini-2.5-flash", "messages": [{"role": "user", "content": "Hello"}]}
+    check(api.post(CLAUDE_VERTEX, body), anthropic, 404, "unknown_model")
 
 
 @pytest.mark.parametrize(
@@ -198,6 +203,7 @@ def test_a_model_that_vertex_does_not_sell_is_not_found_there(api: Api) -> None:
         ("/v1/chat/completions", openai),
         ("/v1/messages", anthropic),
         ("/v1/messages/batches", anthropic),
+        ("/v1/projects/p/locations/l/publishers/anthropic/models/claude-sonnet-4-5:rawPredict", anthropic),
         ("/v1beta/models/gemini-2.5-flash:generateContent", gemini),
         ("/v1/models/gemini-2.5-flash:generateContent", gemini),
         ("/v1/projects/p/locations/l/publishers/google/models/gemini-2.5-flash:generateContent", gemini),
