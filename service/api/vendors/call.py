@@ -80,13 +80,18 @@ async def answer(services: Services, route: VendorRoute, call: Call) -> bytes:
     return await run(services, lambda known, _body, stop: route.work(known, call, stop), call.body, weight=route.weight)
 
 
-def resolved(services: Services, call: Call, named: str | None) -> Resolution:
+def model_name(services: Services, call: Call, named: str | None) -> str:
     """The model that the path, the body (``named``) or the service's own choice names. Raises ``ApiError``."""
     model = call.model or named or services.settings.default_model
     if not model:
         detail = "The call names no model. Send `model`, or start the service with WEIGHBRIDGE_DEFAULT_MODEL."
         raise ApiError(400, "model_missing", detail, path="model")
-    return services.resolve(model, None)
+    return model
+
+
+def resolved(services: Services, call: Call, named: str | None) -> Resolution:
+    """That model in the catalog, which can be counted. Raises ``ApiError``, ``UnknownModel``, ``NoTokenizer``."""
+    return services.resolve(model_name(services, call, named), None)
 
 
 def own_scale(services: Services, call: Call, named: str | None) -> tuple[Scale, Tokenizer]:

@@ -16,7 +16,7 @@ from service.api.known_cost import known_cost
 from service.api.openapi import Operation
 from service.api.pricing_schemas import CostRequest
 from service.api.services import Later, Services
-from service.api.vendors.call import Call, VendorRoute, resolved
+from service.api.vendors.call import Call, VendorRoute, model_name, resolved
 from service.api.vendors.counting import count_call
 from service.api.vendors.shape import Shape, folded, told
 from service.domain.catalog import Accuracy, Resolution
@@ -173,9 +173,7 @@ def _dollars(services: Services, found: Resolution, cost: Cost) -> Decimal:
 
 def _estimate(services: Services, call: Call, _stop: Stop | None) -> bytes:
     given = call.typed(CostEstimateRequest)
-    model = given.model or services.settings.default_model
-    if not model:
-        resolved(services, call, None)
+    model = model_name(services, call, given.model)
     found = services.find(model, None)
     usage = Usage(
         input_tokens=given.input_tokens,

@@ -45,6 +45,13 @@ def test_contents_tools_and_a_system_text_count(api: Api) -> None:
     assert ask(api, "/utils/token_counter", model="gemini-2.5-flash", contents=contents)["total_tokens"] > 0
 
 
+def test_a_vendor_that_cannot_be_asked_leaves_the_count_made_here_with_a_warning(api: Api) -> None:
+    body = {"model": "gpt-4o", "messages": [{"role": "user", "content": "Hello, World!"}]}
+    answer = api.post("/utils/token_counter?call_endpoint=true", body)
+    assert answer.json()["total_tokens"] == 11
+    assert answer.headers["weighbridge-warnings"] == "remote_failed"
+
+
 @pytest.mark.parametrize("body", [{}, {"prompt": "a", "messages": []}, {"prompt": 7}])
 def test_anything_but_one_input_is_refused(api: Api, body: dict[str, Any]) -> None:
     assert api.post("/utils/token_counter", {"model": "gpt-4o", **body}).status_code == 400
