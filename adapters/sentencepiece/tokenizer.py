@@ -63,7 +63,8 @@ class SentencePieceTokenizer:
         Kept once read, as the whole model is parsed for it and every check against a protocol asks for the property.
         """
         entries = read_entries(self._library.serialized_model_proto())
-        return {entry.piece: id_ for id_, entry in enumerate(entries) if entry.kind is EntryKind.USER_DEFINED}
+        found = {entry.piece: id_ for id_, entry in enumerate(entries) if entry.kind is EntryKind.USER_DEFINED}
+        return MappingProxyType(found)
 
     def count(self, text: str, *, stop: Stop | None = None) -> int:
         """Tokens of ``text``. Raises ``DeadlineExceeded`` if ``stop`` has passed before or after the count."""
