@@ -22,7 +22,7 @@ STATIC_ROUTES = frozenset(
     {
         *("/v1/count", "/v1/tokenize", "/v1/detokenize", "/v1/estimate", "/v1/compare", "/v1/cost"),
         *STATIC,
-        *("/v1/trim",),
+        *("/v1/advise", "/v1/trim"),
         *("/v1/models", "/v1/tokenizers", "/v1/prices", "/livez", "/readyz", "/metrics", "/openapi.json"),
     }
 )

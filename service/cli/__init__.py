@@ -14,6 +14,7 @@ _COMMANDS = {
     "estimate": ("service.cli.estimating", "Estimate what a call will cost before it is made."),
     "compare": ("service.cli.comparing", "Weigh texts for many models side by side."),
     "cost": ("service.cli.costing", "Print what a call of known usage costs."),
+    "advise": ("service.cli.advising", "Measure what would save tokens or money on a call."),
     "trim": ("service.cli.trimming", "Drop a chat's oldest turns until it fits."),
     "prices": ("service.cli.prices", "List, import and compare prices."),
     "vocab": ("service.cli.vocab", "List, verify and add vocabularies."),

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from service.configfile.document import Document, Row
 from service.configfile.shipped import DATA
+from service.domain.caching import CacheRule
 from service.domain.catalog import Accuracy
 from service.domain.framing import Frame
 from service.domain.images import ImageRule
@@ -26,6 +27,7 @@ _FILES = {
     "tools.toml": ("tools", "hosted_tool", "schema"),
     "images.toml": ("image",),
     "media.toml": ("audio", "video", "document"),
+    "caching.toml": ("cache",),
 }
 _SCOPE = ("provider", "models", "sellers", "dialects", "from", "to", "source", "checked")
 _METHODS = ("tiles", "patches", "grid", "crops", "detail", "open")
@@ -48,6 +50,7 @@ def rule_book(data: Path = DATA) -> RuleBook:
         audio=rows("audio", AudioRule),
         video=rows("video", VideoRule),
         documents=rows("document", DocumentRule),
+        caches=rows("cache", CacheRule),
     )
 
 

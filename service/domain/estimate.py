@@ -190,7 +190,7 @@ def _range(
         return CostRange("free", Decimal(0), Decimal(0), Decimal(0)), ()
     expected_output, most_output = output
     reads = min(plan.cache.read_tokens, count.tokens)
-    likely = cost_of(_likely(count, price, plan, expected_output, reads), price)
+    likely = cost_of(likely_usage(count, price, plan, expected_output, reads), price)
     low_reads = min(plan.cache.read_tokens, count.low)
     ways = [(0, None), (low_reads, None), (0, plan.cache.write), (low_reads, plan.cache.write)]
     cheapest = [cost_of(_usage(count.low, 0, read, write), price) for read, write in dict.fromkeys(ways)]
@@ -242,7 +242,7 @@ def _all_media(
         yield _with_media(_usage(tokens, output, 0, None, reasoning=reasoning), kind, tokens)
 
 
-def _likely(count: Count, price: Price | Free | Unknown, plan: CallPlan, output: int, reads: int) -> Usage:
+def likely_usage(count: Count, price: Price | Free | Unknown, plan: CallPlan, output: int, reads: int) -> Usage:
     """The count as it stands; its media by the dearest rate of their own, unless the cache has a part in it."""
     usage = _usage(count.tokens, output, reads, plan.cache.write)
     rated = _rated(price, plan)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from service.domain.caching import CacheRule
 from service.domain.framing import Frame
 from service.domain.images import ImageRule
 from service.domain.media import AudioRule, DocumentRule, VideoRule
@@ -40,6 +41,7 @@ class RuleBook:
     audio: Sequence[AudioRule] = ()
     video: Sequence[VideoRule] = ()
     documents: Sequence[DocumentRule] = ()
+    caches: Sequence[CacheRule] = ()
     _kept: dict[tuple[str, ...], Rules] = field(default_factory=dict, repr=False, compare=False)
 
     def of(self, asked: Asked) -> Rules:
@@ -51,6 +53,10 @@ class RuleBook:
                 self._kept.clear()
             rules = self._kept[key] = self._find(asked)
         return rules
+
+    def cache_of(self, asked: Asked) -> CacheRule | None:
+        """What the model's vendor keeps of a prompt; ``None`` where no source tells."""
+        return decisive(self.caches, asked)
 
     def _find(self, asked: Asked) -> Rules:
         return Rules(

@@ -1,15 +1,22 @@
-"""What saves tokens: ``/v1/trim``."""
+"""What saves tokens: ``/v1/advise`` and ``/v1/trim``."""
 
 from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
+from service.api.advise_work import advise_work
 from service.api.openapi import Operation
 from service.api.routes.weighing import answer
-from service.api.saving_schemas import TrimAnswer, TrimRequest
+from service.api.saving_schemas import AdviseAnswer, AdviseRequest, TrimAnswer, TrimRequest
 from service.api.services import Services
 from service.api.trim_work import trim_work
 
+_ADVISE = Operation(
+    "Measure on one call what would save tokens or money, each way alone and all together.",
+    request=AdviseRequest,
+    answers=(AdviseAnswer,),
+    example="advise",
+)
 _TRIM = Operation(
     "Drop a chat's oldest turns until it fits a limit or the context window; tool calls keep their results.",
     request=TrimRequest,
@@ -17,12 +24,16 @@ _TRIM = Operation(
     example="trim",
 )
 
-OPERATIONS = (_TRIM,)
+OPERATIONS = (_ADVISE, _TRIM)
 
 
 def router(services: Services) -> APIRouter:
     """The routes, over ``services``."""
     routes = APIRouter(tags=["savings"])
+
+    @routes.post("/v1/advise", **_ADVISE.options())
+    async def advise(request: Request) -> Response:
+        return await answer(services, advise_work, request, weight=32)
 
     @routes.post("/v1/trim", **_TRIM.options())
     async def trim(request: Request) -> Response:

@@ -105,6 +105,8 @@ def test_static_routes_are_those_of_the_document(document):
         ("/v1/compare", {"texts": ["Hello", "世界"]}),
         ("/v1/compare", {"text": "Hello", "tokenizers": ["qwen", "cl100k_base"]}),
         ("/v1/cost", {"model": "gpt-4o", "usage": {"input_tokens": 5, "reasoning_tokens": 1, "output_tokens": 2}}),
+        ("/v1/advise", {"model": "gpt-5", "text": "a   b <|im_end|>", "alternative_text": "c"}),
+        ("/v1/advise", {"model": "qwen3-8b", "system": "x", "messages": [{"role": "user", "content": "Hello"}]}),
         ("/v1/trim", {"model": "gpt-4o", "limit": 9, "messages": [{"role": "user", "content": "Hello <|im_end|>"}]}),
         ("/v1/trim", {"limit": 9, "request": {"model": "gpt-4o", "input": [{"role": "user", "content": "Hi"}]}}),
         ("/v1/tokenize", {"tokenizer": "tekken", "text": "Hi 世"}),

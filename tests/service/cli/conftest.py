@@ -151,6 +151,7 @@ def answered(priced: Path) -> Callable[..., bytes]:
             framings=here.framings,
             compared=here.compared,
             script_of=script_of,
+            rules=here.rules,
         )
         return work(services)
 

@@ -33,7 +33,7 @@ def test_every_command_in_the_list_exists_and_has_a_summary() -> None:
     names = cli.list_commands(click.Context(cli))
     assert names == [
         *("count", "tokenize", "models", "estimate", "compare", "cost"),
-        *("trim", "prices", "vocab", "train", "serve"),
+        *("advise", "trim", "prices", "vocab", "train", "serve"),
     ]
     for name in names:
         assert cli.get_command(click.Context(cli), name).name == name  # type: ignore[union-attr]
@@ -41,7 +41,7 @@ def test_every_command_in_the_list_exists_and_has_a_summary() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["count", "tokenize", "models", "estimate", "compare", "cost", "trim", "prices", "train", "serve"]
+    "name", ["count", "tokenize", "models", "estimate", "compare", "cost", "advise", "trim", "prices", "train", "serve"]
 )
 def test_every_command_documents_its_exit_codes(name: str) -> None:
     assert "Exit codes: 0" in CliRunner().invoke(cli, [name, "--help"]).output
