@@ -14,6 +14,27 @@ from service.domain.counting import TokenizerInfo
 from service.domain.notices import Notice
 
 Places = Annotated[int, Meta(ge=0, le=100_000)]
+AdviceCode = Literal[
+    "minified_json",
+    "white_space",
+    "spaced_cjk",
+    "repeated_context",
+    "low_image_detail",
+    "alternative_text",
+    "cacheable_prefix",
+    "batch_tier",
+    "service_tier",
+    "special_token_literal",
+]
+NoAdvice = Literal[
+    "nothing_found",
+    "no_saving",
+    "no_stable_prefix",
+    "cache_minimum_unknown",
+    "below_cache_minimum",
+    "price_unknown",
+]
+"""Why a way to save does not apply."""
 
 
 class TrimRequest(Input, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -110,9 +131,9 @@ class WireAdvice(msgspec.Struct, frozen=True):
     change makes the call dearer.
     """
 
-    code: str
+    code: AdviceCode
     applies: bool
-    reason: str | None
+    reason: NoAdvice | None
     tokens_before: int
     tokens_after: int
     tokens_saved: int

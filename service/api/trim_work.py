@@ -21,7 +21,9 @@ from service.domain.notices import Notice
 from service.domain.request import Request
 from service.domain.trim import Trimmed, items_of, room, trim
 
+_MOST_TURNS = 100_000
 _NOT_FITTING = "What has to stay takes more than the limit: system messages, the last user's message and what you keep."
+_NOT_SURELY = "Only the upper bound of what has to stay is more than the limit: by its count alone (`fit_by`) it fits."
 
 
 def trim_work(services: Services, body: bytes, stop: Stop | None) -> bytes:
@@ -29,11 +31,11 @@ def trim_work(services: Services, body: bytes, stop: Stop | None) -> bytes:
     given = decode(body, TrimRequest)
     if given.text is not None or given.texts is not None:
         raise ApiError(422, "invalid_request", "A chat is trimmed: give `messages` or a `request`.", path="text")
+    talk = talk_of(given)
     [request], _ = requests_of(services, given)
     found = services.resolve(model_of(given.model, [request]), given.provider)
     notices: list[Notice] = []
     limit = limit_of(found, request, given, notices)
-    talk = talk_of(given)
     at = services.now()
 
     def recount(kept: Sequence[int]) -> Count:
@@ -63,10 +65,13 @@ def limit_of(found: Resolution, request: Request, given: TrimRequest, notices: l
 
 
 def talk_of(given: TrimRequest) -> Conversation:
-    """The turns that were sent."""
-    if given.request is not None:
-        return conversation_in(given.request, "request")
-    return conversation_in({"messages": given.messages})
+    """The turns that were sent. Raises ``ApiError`` where there are too many."""
+    if given.request is None:
+        return conversation_in({"messages": given.messages})
+    talk = conversation_in(given.request, "request")
+    if len(talk.turns) > _MOST_TURNS:
+        raise ApiError(422, "invalid_request", f"At most {_MOST_TURNS} turns are trimmed at once.", path="request")
+    return talk
 
 
 def with_turns(given: TrimRequest, talk: Conversation, kept: Sequence[int]) -> TrimRequest:
@@ -98,7 +103,8 @@ def answer_of(
     after, body = trimmed.after, talk.only(trimmed.kept)
     said = [*notices, *after.warnings]
     if not trimmed.fits:
-        said.insert(0, Notice("does_not_fit", _NOT_FITTING, "limit"))
+        unsure = after.tokens <= trimmed.limit
+        said.insert(0, Notice("does_not_fit", _NOT_SURELY if unsure else _NOT_FITTING, "fit_by" if unsure else "limit"))
     return TrimAnswer(
         model=after.model,
         provider=after.provider,

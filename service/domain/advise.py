@@ -232,9 +232,20 @@ def _literals(call: Call, count: Count) -> Advice:
 
 
 def _together(call: Call, before: Count, codes: Sequence[str]) -> Count:
-    """The count once every change of ``codes`` is made, one upon the other: repeats first, as they were found."""
+    """The count once every change of ``codes`` is made, one upon the other.
+
+    Repeats are cut first or last, whichever leaves less: a JSON value that was cut is JSON no more, and one that was
+    made compact may be too short to be found again.
+    """
+    others = [code for code in codes if code != "repeated_context"]
+    orders = [others] if others == codes else [["repeated_context", *others], [*others, "repeated_context"]]
+    counts = [call.weigh(_changed(call, order)) for order in orders if order]
+    return min(counts, key=lambda count: count.tokens, default=before)
+
+
+def _changed(call: Call, codes: Sequence[str]) -> Request:
     request = call.request
-    for code in sorted(codes, key=lambda code: code != "repeated_context"):
+    for code in codes:
         texts = passages(request)
         if code == "low_image_detail":
             request = _in_low_detail(call, request) or request
@@ -242,4 +253,4 @@ def _together(call: Call, before: Count, codes: Sequence[str]) -> Count:
             request = rewritten(request, _cuts(texts, _repeats(call, texts)))
         else:
             request = rewritten(request, _FINDERS[code](texts, call.stop))
-    return call.weigh(request) if codes else before
+    return request

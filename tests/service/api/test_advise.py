@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 from decimal import Decimal
-from typing import Any
+from pathlib import Path
+from typing import Any, get_args
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from adapters.port import DeadlineExceeded, Stop
+from service.api.advise_wire import EXPLAINED
 from service.api.advise_work import advise_work
+from service.api.saving_schemas import AdviceCode, NoAdvice
 from service.api.services import Services
-from service.domain.advise import MOST_CHARACTERS
+from service.domain.advise import MOST_CHARACTERS, advise
 from service.domain.errors import DomainError
 from tests.service.conftest import Api
 
@@ -222,6 +225,21 @@ def test_no_answer_holds_the_caller_s_text(api: Api) -> None:
     assert "weighbridge stands" not in answer.text
 
 
+def test_codes_and_reasons_are_those_that_the_document_lists(services: Services) -> None:
+    assert set(EXPLAINED) == set(get_args(AdviceCode))
+    source = (Path(advise.__code__.co_filename)).read_text("utf-8")
+    reasons = set(get_args(NoAdvice))
+    assert {reason for reason in reasons if f'"{reason}"' in source} == reasons
+
+
+def test_json_that_is_sent_twice_is_compact_and_sent_once(api: Api) -> None:
+    pretty = json.dumps(DATA, indent=4)
+    answer = advised(api, model="gpt-4o", messages=[user(pretty), user(pretty)])
+    assert answer["combined"]["codes"] == ["minified_json", "repeated_context"]
+    least = min(items(answer)[code]["tokens_after"] for code in answer["combined"]["codes"])
+    assert answer["combined"]["tokens_after"] < least
+
+
 words = st.lists(
     st.sampled_from(['{"a": [1,  2]}', "你 好", "  ", "\n\n\n", "word", "<|im_end|>", PASSAGE, "[ ]", "```\n", "é"]),
     max_size=8,
@@ -247,6 +265,7 @@ def test_what_applies_saves_and_the_whole_is_measured(services: Services, model:
     assert answer["combined"]["codes"] == codes
     if len(codes) == 1:
         assert answer["combined"]["tokens_after"] == items(answer)[codes[0]]["tokens_after"]
+    assert answer["combined"]["tokens_after"] <= answer["tokens"]
 
 
 @pytest.mark.parametrize(

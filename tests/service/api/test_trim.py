@@ -154,6 +154,16 @@ def test_a_wrapped_gemini_request_is_trimmed_within_its_wrapper(api: Api) -> Non
         assert answer["request"] == {wrapper: {"model": "models/gemini-2.5-flash", "contents": GEMINI[3:]}}
 
 
+def test_what_only_the_window_bounds_fits_by_its_count_alone(api: Api) -> None:
+    body = {"model": "gpt-4o", "previous_response_id": "r", "input": RESPONSES}
+    surely = trimmed(api, request=body, limit=50_000)
+    assert (surely["fits"], surely["high"]) == (False, 128_000)
+    assert surely["warnings"][0]["code"] == "does_not_fit"
+    assert surely["warnings"][0]["path"] == "fit_by"
+    likely = trimmed(api, request=body, limit=50_000, fit_by="tokens")
+    assert (likely["fits"], likely["dropped"]) == (True, [])
+
+
 def test_a_request_without_a_list_of_turns_has_nothing_to_drop(api: Api) -> None:
     body = {"model": "gpt-4o", "input": "Hello, World! " * 20}
     answer = trimmed(api, request=body, limit=5)
@@ -243,6 +253,11 @@ def test_half_a_surrogate_pair_comes_back_as_it_was_sent(api: Api) -> None:
 def test_what_cannot_be_trimmed_is_refused_with_its_path(api: Api, body: dict[str, Any], path: str) -> None:
     answer = api.post("/v1/trim", body)
     assert (answer.status_code, answer.json().get("path")) == (422, path), answer.text
+
+
+def test_more_turns_than_can_be_looked_at_are_refused(api: Api) -> None:
+    body = {"model": "gemini-2.5-flash", "request": {"contents": [{}] * 100_001}, "limit": 5}
+    assert api.post("/v1/trim", body).json()["path"] == "request"
 
 
 def test_strict_refuses_an_answer_that_is_not_exact(services: Services) -> None:
