@@ -58,6 +58,12 @@ def test_ids_that_are_used_again_tie_each_result_to_the_call_before_it() -> None
     assert droppable(turns) == [[0, 1, 2], [3, 4, 5]]
 
 
+def test_a_user_s_message_with_a_result_keeps_the_call_of_it() -> None:
+    both: tuple[Role, tuple[Part, ...]] = ("user", (ToolResult((Text("r"),), "a"), Text("and now?")))
+    assert droppable(talk("user", call("a"), both), keep_last=0) == []
+    assert droppable(talk("user", call("a"), both, "assistant", "user"), keep_last=0) == [[0, 1, 2, 3]]
+
+
 def test_something_always_stays() -> None:
     assert droppable(talk("assistant", "assistant"), keep_last=0) == []
     assert droppable(talk("assistant", "tool", "assistant"), keep_last=0) == [[0, 1]]
