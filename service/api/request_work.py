@@ -30,7 +30,7 @@ ONE_LIMITED = "`limit` goes with one `text`, with `messages` or with a `request`
 EXACTLY_ONE = "Give exactly one of `text`, `texts`, `messages` and `request`."
 
 _encode = msgspec.json.Encoder().encode
-_OF_MESSAGES = ("tools", "tool_choice", "response_format", "system")
+_OF_MESSAGES = ("tools", "tool_choice", "functions", "function_call", "response_format", "system")
 _OWN_SYSTEM = ("anthropic", "bedrock", "litellm")
 
 
@@ -44,6 +44,8 @@ def is_plain(given: Input) -> bool:
         and given.tools is None
         and given.system is None
         and given.tool_choice is None
+        and given.functions is None
+        and given.function_call is None
         and given.response_format is None
     )
 

@@ -28,7 +28,7 @@ from service.domain.request import Request
 from service.domain.usage import Usage
 
 _encode = msgspec.json.Encoder().encode
-_FORM = ("messages", "contents", "tools", "system")
+_FORM = ("messages", "contents", "tools", "tool_choice", "functions", "function_call", "system")
 Tokens = Annotated[int, Meta(ge=0, le=10**12)]
 Requests = Annotated[int, Meta(ge=0, le=10**12)]
 
@@ -41,6 +41,9 @@ class TokenCounterRequest(msgspec.Struct, frozen=True, kw_only=True):
     messages: list[Any] | None = None
     contents: list[Any] | None = None
     tools: list[Any] | None = None
+    tool_choice: str | dict[str, Any] | None = None
+    functions: list[Any] | None = None
+    function_call: str | dict[str, Any] | None = None
     system: str | list[Any] | None = None
 
 

@@ -85,6 +85,18 @@ def test_older_functions_take_three_less_by_name(api: Api) -> None:
     assert named["tokens"] - auto["tokens"] == 4 + 1
 
 
+def test_older_functions_stand_beside_messages_too(api: Api) -> None:
+    """8 for the message; 23 for the empty function; 4 and the name where it has to be called."""
+    body: dict[str, Any] = {"model": "gpt-4o", "messages": [{"role": "user", "content": "hello"}]}
+    function = {"name": "foo", "parameters": {"type": "object", "properties": {}}}
+    assert api.count(**body, functions=[function])["tokens"] == 31
+    assert api.count(**body, functions=[function], function_call={"name": "foo"})["tokens"] == 36
+    estimate = api.post("/v1/estimate", {**body, "functions": [function], "max_output_tokens": 1}).json()
+    assert estimate["input_tokens"] == 31
+    refused = api.post("/v1/count", {"model": "gpt-4o", "text": "hello", "functions": [function]})
+    assert (refused.status_code, refused.json()["path"]) == (422, "functions")
+
+
 def test_integers_of_an_enumeration_are_counted(api: Api) -> None:
     def tools(values: list[int]) -> int:
         schema = {"type": "object", "properties": {"n": {"type": "integer", "enum": values}}}

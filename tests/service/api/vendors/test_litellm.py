@@ -52,6 +52,18 @@ def test_a_vendor_that_cannot_be_asked_leaves_the_count_made_here_with_a_warning
     assert answer.headers["weighbridge-warnings"] == "remote_failed"
 
 
+def test_older_functions_and_a_forced_choice_count(api: Api) -> None:
+    """31 and 36 tokens with OpenAI; a tool that has to be called costs 7 and its name."""
+    messages = [{"role": "user", "content": "hello"}]
+    function = {"name": "foo", "parameters": {"type": "object", "properties": {}}}
+    older = {"model": "gpt-4o", "messages": messages, "functions": [function]}
+    assert ask(api, "/utils/token_counter", **older)["total_tokens"] == 31
+    assert ask(api, "/utils/token_counter", **older, function_call={"name": "foo"})["total_tokens"] == 36
+    tools = {"model": "gpt-4o", "messages": messages, "tools": [{"type": "function", "function": function}]}
+    choice = {"type": "function", "function": {"name": "foo"}}
+    assert ask(api, "/utils/token_counter", **tools, tool_choice=choice)["total_tokens"] == 39
+
+
 @pytest.mark.parametrize("body", [{}, {"prompt": "a", "messages": []}, {"prompt": 7}])
 def test_anything_but_one_input_is_refused(api: Api, body: dict[str, Any]) -> None:
     assert api.post("/utils/token_counter", {"model": "gpt-4o", **body}).status_code == 400
