@@ -37,7 +37,8 @@ class Input(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     """Exactly one of ``text``, ``texts``, ``messages`` and ``request``. ``strict`` refuses a count that is not exact.
 
     ``messages`` are a chat, with its ``tools``, ``tool_choice``, ``response_format`` and ``system``, or OpenAI's older
-    ``functions`` and ``function_call``; ``request`` is the whole body of a call as its vendor takes it. ``dialect`` names the wire form of either where it is not plain to see.
+    ``functions`` and ``function_call``; ``request`` is the whole body of a call as its vendor takes it. ``dialect``
+    names the wire form of either where it is not plain to see.
     ``as`` says what a text is: bare ``"text"``, or the ``"message"`` of a user, framed as the model frames it.
     ``special_tokens``: ``"text"`` counts the literal of a special token as ordinary text, ``"parse"`` as the one token.
     ``limit`` asks whether a text or a request surely has at most so many tokens; of a text, counting stops past it.

@@ -126,13 +126,13 @@ class Frame:
 
     def around_call(self, *, legacy: bool = False) -> Amount:
         """What the format adds around a tool call, beside its name and arguments."""
-        if legacy:
+        if legacy and self.legacy_call:
             return fixed(self.legacy_call).because(Accuracy.CLOSE, "tool_turns_reconstructed")
         return self._estimated(self.tool_call)
 
     def around_result(self, message: Message, weigh: Weigh) -> Amount:
         """What the format adds around a tool's result; within a message of another role it takes its own frame."""
-        if message.role == "function":
+        if message.role == "function" and self.function is not None:
             return fixed(self.tool_result).because(Accuracy.CLOSE, "tool_turns_reconstructed")
         tokens = self.tool_result
         if message.role != "tool":

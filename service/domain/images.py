@@ -57,7 +57,7 @@ class ImageRule:
         if self.method == "open":
             return self._open()
         low, tokens = self._sized(image.width, image.height, image.detail)
-        return Amount(tokens, low, tokens, self.accuracy, self.reasons)
+        return self._documented(tokens, low)
 
     def _unsized(self, image: Image) -> Amount:
         if self.method == "open":
@@ -65,9 +65,13 @@ class ImageRule:
         reason = "remote_image" if image.source == "remote" else "image_size_unknown"
         low, _ = self._sized(1, 1, image.detail)
         high = self._most(image.detail)
-        if low == high:
-            return Amount(high, low, high, self.accuracy, self.reasons)
-        return Amount(high, low, high, self.accuracy, self.reasons).because(Accuracy.APPROXIMATE, reason)
+        amount = self._documented(high, low)
+        return amount if low == high else amount.because(Accuracy.APPROXIMATE, reason)
+
+    def _documented(self, tokens: int, low: int) -> Amount:
+        """By the vendor's document; where that is no proof and the row gives no reason, a code says so."""
+        unproven = self.accuracy is not Accuracy.EXACT and not self.reasons
+        return Amount(tokens, low, tokens, self.accuracy, ("image_rule_unproven",) if unproven else self.reasons)
 
     def _open(self) -> Amount:
         return Amount(self.most, self.base, self.most).because(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from service.domain.amounts import Amount
@@ -16,6 +16,7 @@ LARGEST_WINDOW = 10_000_000
 
 _SLOWEST_SOUND = 500  # bytes a second: the leanest speech codecs in use
 _FASTEST_SOUND = 400_000  # bytes a second: uncompressed, two channels, 48 kHz, with room
+_UNKNOWN_FRAME = 100  # tokens around a block of an unknown type
 _SMALLEST_PAGE = 400  # bytes a page of a PDF takes at the least, compressed
 
 
@@ -88,6 +89,15 @@ class DocumentRule:
 def unseen(part: Unseen) -> Amount:
     """What content may take that the request only refers to: anything up to the context window."""
     return unbounded(part.reason)
+
+
+def unsupported(told: Amount) -> Amount:
+    """What a block of an unknown type may take, whose JSON text takes ``told``: nothing, or a preamble more than that.
+
+    The largest recorded is 96 tokens, around the summary of a compacted conversation.
+    """
+    amount = replace(told, low=0, high=told.high + max(_UNKNOWN_FRAME, told.high))
+    return amount.because(Accuracy.APPROXIMATE, "unsupported_part")
 
 
 def sealed(part: Unknown) -> Amount:

@@ -9,7 +9,7 @@ from service.domain.amounts import NONE, Amount, fixed, total
 from service.domain.catalog import Accuracy
 from service.domain.counting import Breakdown, Count, Scale, literal_notices
 from service.domain.errors import ChatNotRendered
-from service.domain.media import LARGEST_WINDOW, sealed, unseen
+from service.domain.media import LARGEST_WINDOW, sealed, unseen, unsupported
 from service.domain.notices import Notice
 from service.domain.request import (
     Audio,
@@ -49,7 +49,7 @@ _MESSAGES = {
     "tools_not_in_template": "The model's chat template shows no tools: they are counted by a rule, with room below.",
     "left_out_by_template": "The model's chat template does not show this text here: only `high` holds it.",
     "template_ignored": "This model is not counted by a chat template: the one sent is left aside.",
-    "unsupported_part": "A block of this type has no rule: it is counted as its JSON text.",
+    "unsupported_part": "A block of this type has no rule: it is counted as its JSON text, with room on both sides.",
     "unsupported_tool": "A tool of this type has no rule: it is counted as its JSON text, with room above.",
 }
 
@@ -151,8 +151,8 @@ class _Tally:
                 self.text.append(self._reasoning(part))
             case Unknown():
                 self.warn("unsupported_part", part.path)
-                told = self.say(part.text, part.path) + sealed(part)
-                self.text.append(told.because(Accuracy.APPROXIMATE, "unsupported_part"))
+                told = self.say(part.text, part.path)
+                self.text.append(unsupported(told) + sealed(part))
             case Unseen():
                 self.warn(part.reason, part.path)
                 self.media.append(unseen(part))
@@ -181,7 +181,7 @@ class _Tally:
             self.warn("tools_not_in_template", request.tools[0].path)
             self.tools = [replace(total(self.tools), low=0)]
         elif request.tools:
-            self.tools = [rendered.tools, _schema(self, request)]
+            self.tools = [_shown_tools(self, request, rendered.tools), _schema(self, request)]
         return True
 
     def count(self, request: Request, window: int | None) -> Count:
@@ -260,6 +260,22 @@ def _tools(tally: _Tally, request: Request) -> Amount:
                 tally.warn("unsupported_tool", tool.path)
             amounts.append(amount)
     return total((*amounts, _schema(tally, request)))
+
+
+def _shown_tools(tally: _Tally, request: Request, shown: Amount) -> Amount:
+    """What a chat template shows of the tools takes ``shown``: by the model's own vocabulary, of tools of the sender's.
+
+    Where the vocabulary is another's, its bounds hold; a tool of the vendor's own may be shown in other words.
+    """
+    estimator = tally.scale.estimator
+    if estimator is not None:
+        _, low, high = estimator.bounds(shown.tokens)
+        shown = replace(shown, low=min(low, shown.low), high=max(high, shown.high))
+    others = [hosted(tally.rules.hosted, tool, tally.weigh) for tool in request.tools if tool.kind != "function"]
+    if not others:
+        return shown
+    room = total(others)
+    return replace(shown, high=shown.high + room.high).because(room.accuracy, *room.reasons)
 
 
 def _schema(tally: _Tally, request: Request) -> Amount:

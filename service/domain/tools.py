@@ -16,6 +16,9 @@ from service.domain.rules import Scope
 
 ToolFormat = Literal["typescript", "spaced_json", "json"]
 _PLAIN_TYPES = {"string": "string", "boolean": "boolean", "null": "null", "number": "number", "integer": "number"}
+_SHOWN_KEYWORDS = frozenset(
+    ("type", "properties", "required", "enum", "items", "anyOf", "oneOf", "description", "additionalProperties")
+)
 _DESCRIBED_DEPTH = 2  # descriptions are shown at the first level only; each level is indented by two
 
 
@@ -62,11 +65,12 @@ class ToolRule:
             marks += max(0, weigh(system + "\n").tokens - weigh(system).tokens)
         if choice is not None and choice.mode == "named":
             shown += weigh(choice.name)
+        hidden = unshown(tools, weigh) if self.format == "typescript" else NONE
         low = shown.low * self.low_percent // 100 - self.low - self.low_tool * len(tools)
-        high = -(-shown.high * self.high_percent // 100) + self.high + self.high_tool * len(tools)
+        high = hidden.high - (-shown.high * self.high_percent // 100) + self.high + self.high_tool * len(tools)
         least = len(tools)  # no vendor shows a tool in less than a token
         amount = replace(shown, tokens=shown.tokens + marks, low=max(least, low + marks), high=high + marks)
-        return amount.because(self.accuracy, *self.reasons)
+        return amount.because(self.accuracy, *self.reasons).because(hidden.accuracy, *hidden.reasons)
 
     def _marks(self, tools: Sequence[Tool], choice: ToolChoice | None, *, has_system: bool) -> int:
         forced = choice is not None and choice.mode in ("required", "named")
@@ -115,6 +119,29 @@ class SchemaRule:
         high = -(-shown.high * self.high_percent // 100) + self.high
         amount = replace(shown, tokens=tokens, low=shown.low * self.low_percent // 100, high=max(tokens, high))
         return amount.because(Accuracy.APPROXIMATE, "schema_estimated")
+
+
+def unshown(tools: Sequence[Tool], weigh: Weigh) -> Amount:
+    """Room for schemas with keywords that TypeScript has no form for: a vendor may show them all the same."""
+    odd = [tool.parameters for tool in tools if tool.parameters and not _plain(tool.parameters)]
+    if not odd:
+        return NONE
+    told = total(weigh(compact(schema)) for schema in odd)
+    return replace(told, tokens=0, low=0).because(Accuracy.APPROXIMATE, "schema_keywords_not_shown")
+
+
+def _plain(schema: Any) -> bool:
+    """Whether ``schema`` says no more than a type in TypeScript does."""
+    if not isinstance(schema, Mapping):
+        return True
+    if not _SHOWN_KEYWORDS.issuperset(schema):
+        return False
+    inner = [schema.get("items")]
+    for union in ("anyOf", "oneOf"):
+        inner += schema[union] if isinstance(schema.get(union), list) else ()
+    properties = schema.get("properties")
+    inner += properties.values() if isinstance(properties, Mapping) else ()
+    return all(map(_plain, inner)) and not isinstance(schema.get("additionalProperties"), Mapping)
 
 
 def compact(value: Any) -> str:

@@ -68,7 +68,7 @@ def read_message(node: Node, probes: Probes) -> Message:
     if role in ("tool", "function"):
         name = node.text("name", "") if role == "tool" else ""
         parts = (ToolResult(parts, node.text("tool_call_id", ""), name, node.at("content")),)
-    parts = (*_thoughts(node), *parts, *_calls(node))
+    parts = (*_thoughts(node), *parts, *_answered(node), *_calls(node))
     name = "" if role == "tool" else node.text("name", "")
     return Message(role, parts, name, node.path, listed)
 
@@ -138,6 +138,14 @@ def _thought(node: Node) -> Reasoning:
     return Reasoning(text, node.path, len(node.text("encrypted_content", "")))
 
 
+def _answered(node: Node) -> Iterator[Part]:
+    """What an earlier answer holds beside its content: why it was refused, and its sound, which the vendor keeps."""
+    if node.has("refusal"):
+        yield Text(node.text("refusal"), node.at("refusal"))
+    if node.optional("audio") is not None:
+        yield unseen("file_not_included", node.at("audio"))
+
+
 def _thoughts(node: Node) -> Iterator[Reasoning]:
     for key in ("reasoning_content", "reasoning"):
         if isinstance(node.values.get(key), str):
@@ -166,7 +174,7 @@ def read_tools(body: Node) -> Iterator[Tool]:
         if kind == "function":
             holder = node.optional("function") or node
             yield function_tool(holder, "parameters", node.path)
-        elif kind == "custom" and node.has("custom"):
+        elif kind == "custom" and node.has("custom") and not node.child("custom").has("format"):
             yield function_tool(node.child("custom"), "parameters", node.path)
         else:
             yield hosted_tool(node, kind)

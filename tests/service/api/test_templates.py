@@ -92,3 +92,18 @@ def test_stretches_between_special_tokens_count_as_in_the_whole(services: Servic
         chat = services.renderer.render(spec, messages)
         whole = len(scale.tokenizer.encode(chat.text, parse_special=True))
         assert count_rendered(chat, scale.tokenizer).tokens == whole
+
+
+def test_tools_of_a_vendors_own_are_no_sure_part_of_a_template(api: Api) -> None:
+    answer = api.count(model="qwen3-32b", messages=[HELLO], tools=[{"type": "web_search_preview"}])
+    assert answer["accuracy"] == "approximate"
+    assert "unsupported_tool" in answer["accuracy_reasons"]
+    assert answer["high"] >= answer["tokens"] + 5000  # as with any model without a template
+
+
+def test_tools_in_an_assumed_vocabulary_have_its_bounds(api: Api) -> None:
+    answer = api.count(model="mistral-large-latest", messages=[HELLO], tools=[WEATHER] * 20)
+    assert "vocabulary_assumed" in answer["accuracy_reasons"]
+    tools = answer["breakdown"]["tools"]
+    assert answer["low"] < answer["tokens"] - tools // 10
+    assert answer["high"] > answer["tokens"] + tools // 10

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from service.domain.amounts import fixed
+from service.domain.amounts import Amount, fixed
+from service.domain.catalog import Accuracy
 from service.domain.request import Tool, ToolChoice
 from service.domain.rules import Scope
-from service.domain.tools import ToolRule
+from service.domain.tools import ToolRule, compact
 
 
 def shown(*tools: Tool, form: str = "typescript") -> str:
@@ -92,3 +93,32 @@ def test_a_forced_choice_has_a_preamble_of_its_own() -> None:
     assert marks(ToolChoice("none")) == 100 + 8 + 1
     assert marks(ToolChoice("required")) == 150 + 8
     assert marks(ToolChoice("named", "f")) == 150 + 8 + 3 + 1
+
+
+def amount(schema: dict[str, Any]) -> Amount:
+    """What a tool with ``schema`` takes where every character is a token and the rule leaves no room."""
+    return ToolRule(Scope(), "typescript").amount([Tool("f", parameters=schema)], None, lambda text: fixed(len(text)))
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"$defs": {"Place": {"type": "object", "properties": {"city": {"type": "string"}}}}},
+        {"properties": {"p": {"type": "string", "pattern": "[a-z]+"}}},
+        {"properties": {"p": {"type": "array", "items": {"const": 1}}}},
+        {"properties": {"p": {"anyOf": [{"$ref": "#/$defs/Place"}]}}},
+        {"additionalProperties": {"type": "string"}},
+    ],
+)
+def test_what_a_type_cannot_say_has_room_above(more: dict[str, Any]) -> None:
+    schema = {"type": "object", "properties": {}, **more}
+    found = amount(schema)
+    assert found.high == found.tokens + len(compact(schema))
+    assert (found.accuracy, found.reasons) == (Accuracy.APPROXIMATE, ("schema_keywords_not_shown",))
+
+
+def test_what_a_type_can_say_has_none() -> None:
+    field = {"type": "array", "description": "d", "items": {"anyOf": [{"type": "string", "enum": ["a"]}, True]}}
+    schema = {"type": "object", "properties": {"p": field}, "required": ["p"], "additionalProperties": False}
+    found = amount(schema)
+    assert (found.low, found.high, found.accuracy) == (found.tokens, found.tokens, Accuracy.CLOSE)
