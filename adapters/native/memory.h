@@ -35,6 +35,19 @@ Memory *memory_new(void);
 int memory_remember_ids(Memory *memory); /* 0, or -1 without room */
 void memory_free(Memory *memory);
 
+/* Tokens that the merges of these bytes lead to, if that is remembered; otherwise 0. */
+static FORCE_INLINE size_t remembered_count(const Memory *memory, Word key, uint64_t hash)
+{
+    Word known = memory->short_counts[hash >> (64 - SHORT_PLACES_BITS)];
+    uint64_t count = known.high >> COUNT_SHIFT;
+    return known.low == key.low && (known.high ^ count << COUNT_SHIFT) == key.high ? (size_t)count : 0;
+}
+
+static FORCE_INLINE void remember_count(Memory *memory, Word key, uint64_t hash, size_t count)
+{
+    memory->short_counts[hash >> (64 - SHORT_PLACES_BITS)] = (Word){key.low, key.high | (uint64_t)count << COUNT_SHIFT};
+}
+
 static FORCE_INLINE size_t long_place(const uint8_t *at, size_t size)
 {
     uint64_t hash = size;

@@ -100,6 +100,8 @@ int openings_find(Vocabulary *vocabulary)
         touching[i] = vocabulary->crossed[i] = NO_NUMBER;
     for (size_t i = 0; i < vocabulary->count; i++)
         note(vocabulary, touching, i);
+    for (uint32_t byte = 0; byte < 0x80; byte++) /* for those who ask without opening a piece */
+        vocabulary->openings[byte] = (Opening){{vocabulary->byte_numbers[byte]}, 1, 0};
     for (uint32_t point = 0x80; point < OPENINGS; point++)
         vocabulary->openings[point] = opening_of(vocabulary, point, touching);
     free(touching);

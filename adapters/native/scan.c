@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "stretches.h"
 #include "window.h"
 
 #define BETWEEN_POLLS (1 << 16)
@@ -25,16 +26,23 @@ static void to_ranks(const Vocabulary *vocabulary, uint32_t *numbers, size_t cou
         numbers[i] = vocabulary->tokens[PLACE(numbers[i])].rank;
 }
 
+static size_t count_merged(const Job *job, const uint8_t *at, size_t size)
+{
+    size_t count = 0;
+    if (size > 3 && tends_apart(at + size))
+        count = stretches_count(job->vocabulary, job->memory, at, size, job->text + job->size);
+    return count ? count : merge_small(job->vocabulary, at, size, NULL);
+}
+
 /* A piece of at most SHORT_SIZE bytes that is no token. */
 static enum Outcome add_short(Job *job, const uint8_t *at, size_t size, Word key, uint64_t hash)
 {
     Memory *memory = job->memory;
     if (!job->wants_ids) {
-        Word *known = &memory->short_counts[hash >> (64 - SHORT_PLACES_BITS)];
-        uint64_t count = known->high >> COUNT_SHIFT;
-        if (known->low != key.low || (known->high ^ count << COUNT_SHIFT) != key.high) {
-            count = merge_small(job->vocabulary, at, size, NULL);
-            *known = (Word){key.low, key.high | count << COUNT_SHIFT};
+        size_t count = remembered_count(memory, key, hash);
+        if (!count) {
+            count = count_merged(job, at, size);
+            remember_count(memory, key, hash, count);
         }
         job->count += count;
         return DONE;
@@ -109,6 +117,17 @@ static enum Outcome add_long_count(Job *job, const uint8_t *at, size_t size, Lon
     }
     job->count += known->count;
     return DONE;
+}
+
+/* The same for a piece that tends to fall apart: to count it takes no longer than to look for it. */
+static enum Outcome add_apart(Job *job, const uint8_t *at, size_t size)
+{
+    size_t count = stretches_count(job->vocabulary, job->memory, at, size, job->text + job->size);
+    job->count += count;
+    if (count)
+        return DONE;
+    return size <= LONG_REMEMBERED ? add_long_count(job, at, size, &job->memory->long_counts[long_place(at, size)])
+                                   : add_long(job, at, size);
 }
 
 /* Size of the ASCII word at the start of `word`, with the character that leads it; 0 where the state machine has to
@@ -218,9 +237,11 @@ static enum Outcome add_counts(Job *job, const Queue *queue)
     }
     for (size_t i = 0; i < other_count; i++) {
         const Piece *piece = &queue->pieces[others[i]];
-        enum Outcome outcome;
+        enum Outcome outcome = DONE;
         if (piece->size <= SHORT_SIZE)
             outcome = add_short(job, piece->at, piece->size, piece->key, piece->hash);
+        else if (tends_apart(piece->at + piece->size))
+            outcome = add_apart(job, piece->at, piece->size);
         else if (piece->size <= LONG_REMEMBERED)
             outcome = add_long_count(job, piece->at, piece->size, &job->memory->long_counts[piece->hash]);
         else

@@ -2,6 +2,7 @@
 
 #include "merge.h"
 #include "openings.h"
+#include "stretches.h"
 #include "tables.h"
 
 #include <stdbool.h>
@@ -276,6 +277,8 @@ enum BuildError vocabulary_build(Vocabulary *vocabulary, const uint8_t *file, si
         error = fill_tables(vocabulary);
     if (error == BUILT && (find_pairs(vocabulary) || openings_find(vocabulary)))
         error = OUT_OF_MEMORY;
+    for (size_t i = 0; i < vocabulary->count && error == BUILT; i++)
+        stretches_note(vocabulary, i);
     return error;
 }
 

@@ -23,6 +23,7 @@ typedef struct {
 } Opening;
 
 #define OPENINGS (1 << 16)
+#define SIDES_BITS 18
 
 typedef struct {
     Kinds kinds;
@@ -41,6 +42,7 @@ typedef struct {
     Pairs pairs;
     Opening *openings; /* by code point; OPENINGS of them */
     uint32_t crossed[1 << 16]; /* by the bytes at a border of characters: lowest number that crosses it */
+    uint64_t sides[(1 << SIDES_BITS) / 64]; /* a bit for each hash of two characters that a token holds side by side */
 } Vocabulary;
 
 enum BuildError { BUILT, OUT_OF_MEMORY, MALFORMED, REPEATED, TOO_LONG, TOO_MANY, LACKS_BYTES };

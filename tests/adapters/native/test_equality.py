@@ -124,6 +124,35 @@ SCRIPTS = {
 }
 
 
+def _completed(token: bytes, draw: random.Random) -> str:
+    """The token in whole characters: what it has of the first and of the last one, with bytes that complete them."""
+    inner = len(token) - len(token.lstrip(bytes(range(0x80, 0xC0))))
+    head = bytes([draw.choice(b"\xe3\xe5\xe6\xe7\xe8\xe9"), draw.randrange(0x80, 0xC0)])[: 3 - inner] if inner else b""
+    tail = bytes(draw.choices(range(0x80, 0xC0), k=2))
+    return next(text for cut in range(3) if (text := _decoded(head + token + tail[:cut])) or cut == 2)
+
+
+def _decoded(data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return ""
+
+
+def test_borders_that_tokens_cross_with_parts_of_characters(pair):
+    """Chinese is taken apart where no token crosses: so every token beside others of its kind, whole or in part."""
+    draw = random.Random(pair.spec.name)
+    tokens = [pair.native.bytes_of(rank) or b"" for rank in range(pair.native.highest_rank + 1)]
+    chinese = [token for token in tokens if any(0xE3 <= byte <= 0xE9 for byte in token) or token[:1] >= b"\x80"]
+    cut = [token for token in chinese if not _decoded(token)]
+    texts = []
+    for _ in range(6_000):
+        chosen = draw.choices(chinese, k=4) + draw.choices(cut, k=4)
+        texts.append("".join(_completed(token, draw) for token in draw.sample(chosen, k=8)) + draw.choice("的，的のa"))
+    assert sum(map(len, texts)) > 50_000
+    assert pair.differing(texts)[:3] == []
+
+
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_pieces_of_every_length_in_every_script(pair, script):
     draw = random.Random(script)
