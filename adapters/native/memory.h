@@ -1,6 +1,6 @@
 /* What one call remembers for the next: pieces that took merges. Used by one thread at a time.
  *
- * Each cache has one place for a piece and forgets what was there before, so that no text can slow it down. At most
+ * Each cache has few places for a piece and forgets what was there before, so that no text can slow it down. At most
  * 1 MB for counts of short pieces, 2 MB for those of longer ones and 1 MB for ids, taken as they are needed. */
 #ifndef WEIGHBRIDGE_MEMORY_H
 #define WEIGHBRIDGE_MEMORY_H
@@ -30,22 +30,37 @@ typedef struct {
 } Memory;
 
 #define COUNT_SHIFT 60
+#define WAYS 4
 
 Memory *memory_new(void);
 int memory_remember_ids(Memory *memory); /* 0, or -1 without room */
 void memory_free(Memory *memory);
 
+/* The places where a short piece may be: all that the processor reads at once. */
+static FORCE_INLINE Word *short_places(const Memory *memory, uint64_t hash)
+{
+    return &memory->short_counts[hash >> (64 - SHORT_PLACES_BITS) & ~(uint64_t)(WAYS - 1)];
+}
+
 /* Tokens that the merges of these bytes lead to, if that is remembered; otherwise 0. */
 static FORCE_INLINE size_t remembered_count(const Memory *memory, Word key, uint64_t hash)
 {
-    Word known = memory->short_counts[hash >> (64 - SHORT_PLACES_BITS)];
-    uint64_t count = known.high >> COUNT_SHIFT;
-    return known.low == key.low && (known.high ^ count << COUNT_SHIFT) == key.high ? (size_t)count : 0;
+    const Word *places = short_places(memory, hash);
+    uint64_t count = 0;
+    for (size_t i = 0; i < WAYS; i++) { /* without a branch, for no place is likelier than another */
+        uint64_t low = places[i].low ^ key.low, high = places[i].high ^ key.high;
+        count |= (low | high << (64 - COUNT_SHIFT)) == 0 ? high >> COUNT_SHIFT : 0;
+    }
+    return (size_t)count;
 }
 
+/* What was remembered first among these places is forgotten. */
 static FORCE_INLINE void remember_count(Memory *memory, Word key, uint64_t hash, size_t count)
 {
-    memory->short_counts[hash >> (64 - SHORT_PLACES_BITS)] = (Word){key.low, key.high | (uint64_t)count << COUNT_SHIFT};
+    Word *places = short_places(memory, hash);
+    for (size_t i = WAYS - 1; i > 0; i--)
+        places[i] = places[i - 1];
+    places[0] = (Word){key.low, key.high | (uint64_t)count << COUNT_SHIFT};
 }
 
 static FORCE_INLINE size_t long_place(const uint8_t *at, size_t size)

@@ -233,7 +233,7 @@ static enum Outcome add_counts(Job *job, const Queue *queue)
         job->count += found;
         other_count += !found;
         if (!found)
-            PREFETCH(&job->memory->short_counts[piece->hash >> (64 - SHORT_PLACES_BITS)]);
+            PREFETCH(short_places(job->memory, piece->hash));
     }
     for (size_t i = 0; i < other_count; i++) {
         const Piece *piece = &queue->pieces[others[i]];
