@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import lzma
+import os
 import threading
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
@@ -42,6 +44,7 @@ Engine = Literal["native", "library", "python"]
 
 _PROBE = "Weigh this: 你好, it’s 12345 tonnes…\r\n\tif (x == 1) { return 'ſ'; }  👍🏽 é é"
 _MAX_BYTES = 256 * 1024 * 1024
+_BUILT_TOGETHER = min(4, os.cpu_count() or 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +95,26 @@ class Vocabularies:
 
     def load_all(self, names: Iterable[str] | None = None) -> dict[str, TokenCounter]:
         """Load every vocabulary, or those in ``names``, and return them by name."""
-        return {name: self.load(name) for name in (self.specs if names is None else names)}
+        chosen = list(self.specs if names is None else names)
+        self._build_together(chosen)
+        return {name: self.load(name) for name in chosen}
+
+    def _build_together(self, names: Sequence[str]) -> None:
+        """Build what the native engine needs for ``names``, several at a time: that rarely holds the interpreter.
+
+        One that cannot be built is left to ``load``, which says why, or lets the next engine serve.
+        """
+        if not AVAILABLE or self._options.engine != "native":
+            return
+        with self._lock:
+            wanted: dict[tuple[str, str], TokenizerSpec] = {}
+            for spec in (self.specs[name] for name in names if name in self.specs and name not in self._loaded):
+                if spec.family in (Family.TIKTOKEN, Family.BPE) and spec.pattern in FAMILIES:
+                    wanted.setdefault((spec.sha256, FAMILIES[spec.pattern]), spec)
+            wanted = {key: spec for key, spec in wanted.items() if key not in self._native}
+            with ThreadPoolExecutor(_BUILT_TOGETHER) as pool:
+                built = zip(wanted, pool.map(_vocabulary_or_none, wanted.values()), strict=True)
+                self._native |= {key: vocabulary for key, vocabulary in built if vocabulary is not None}
 
     def _named(self, spec: TokenizerSpec) -> TokenCounter:
         """Build a tokenizer; an error says which vocabulary it is about."""
@@ -209,6 +231,13 @@ class Vocabularies:
         if key not in self._encodings:
             self._encodings[key] = build_encoding(spec.name, spec.pattern, ranks)
         return self._encodings[key]
+
+
+def _vocabulary_or_none(spec: TokenizerSpec) -> Vocabulary | None:
+    try:
+        return read_vocabulary(spec.pattern, read_verified(spec))
+    except TokenizerError:
+        return None
 
 
 def read_verified(spec: TokenizerSpec) -> bytes:

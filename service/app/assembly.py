@@ -157,16 +157,11 @@ class Assembly:
         settings = self.settings
         options = LoaderOptions(settings.engine, patterns, self.metrics.fallback, settings.require_native, self._cores)
         loader = Vocabularies(specs, options)
-        loaded: dict[str, tuple[TokenizerSpec, TokenCounter]] = {}
-        for name in self.settings.vocabularies or specs:
-            known = self._loaded.get(name)
-            if known is not None and known[0] == specs.get(name):
-                loaded[name] = known
-            else:
-                tokenizer = loader.load(name)
-                loaded[name] = (specs[name], tokenizer)
-        self._loaded = loaded
-        return {name: tokenizer for name, (_, tokenizer) in loaded.items()}
+        names = list(self.settings.vocabularies or specs)
+        kept = {name: known for name, known in self._loaded.items() if known[0] == specs.get(name)}
+        loaded = loader.load_all(name for name in names if name not in kept)
+        self._loaded = {name: kept.get(name) or (specs[name], loaded[name]) for name in names}
+        return {name: tokenizer for name, (_, tokenizer) in self._loaded.items()}
 
     def _show(self, prices: PriceList) -> None:
         for name, tokenizer in self.services.weigher.tokenizers.items():

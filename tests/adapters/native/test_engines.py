@@ -90,6 +90,21 @@ def test_vocabularies_with_one_file_and_pattern_share_the_ranks():
     assert loaded["o200k_harmony"].encode("<|start|>a", parse_special=True) == [200006, 64]
 
 
+def test_vocabularies_built_together_are_each_read_once(monkeypatch):
+    names = ("r50k_base", "cl100k_base", "o200k_base", "o200k_harmony")
+    read, verified = list[str](), adapters.loader.read_verified
+    monkeypatch.setattr(adapters.loader, "read_verified", lambda spec: read.append(spec.sha256) or verified(spec))
+    loaded = Vocabularies({name: SPECS[name] for name in names}).load_all()
+    assert sorted(read) == sorted({SPECS[name].sha256 for name in names})
+    assert [loaded[name].count("Hello, World!") for name in names] == [4, 4, 4, 4]
+
+
+def test_a_damaged_file_among_those_built_together_is_named(tmp_path):
+    damaged = own(tmp_path, sha256="0" * 64)
+    with pytest.raises(VocabularyDamaged, match=r"own\.tiktoken is damaged"):
+        Vocabularies(R50K | damaged).load_all()
+
+
 def test_a_lone_surrogate_counts_as_its_replacement(told):
     tokenizer = load(told, R50K)
     assert tokenizer.count("a\ud800b") == tokenizer.count("a\ufffdb")
