@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import groupby
 
 from adapters.port import Stop, well_formed
 from service.domain.amounts import NONE, Amount, fixed, total
@@ -94,6 +95,7 @@ class _Tally:
         self.characters = 0
         self.utf8_bytes = 0
         self._spoken = False
+        self._joined_less = 0
         self._stop = stop
         self._words: dict[str, Amount] = {}
 
@@ -130,6 +132,8 @@ class _Tally:
         self._spoken = self._spoken or turn
         for part in message.parts:
             self.part(part, message)
+        if self.rules.frame.accuracy is Accuracy.EXACT:
+            self._read_as_one(message)
 
     def part(self, part: Part, message: Message) -> None:
         """Add one part of ``message``."""
@@ -189,6 +193,7 @@ class _Tally:
         text, framing, tools, media = map(total, (self.text, self.framing, self.tools, self.media))
         whole = total((text, framing, tools, media)).because(self.scale.accuracy, *self.scale.reasons)
         high = max(whole.high, window or LARGEST_WINDOW) if whole.unbounded else whole.high
+        low = max(0, whole.low - self._joined_less)
         scale, characters = self.scale, self.characters
         return Count(
             scale.model,
@@ -196,7 +201,7 @@ class _Tally:
             scale.rule,
             scale.info,
             whole.tokens,
-            whole.low,
+            low,
             high,
             whole.accuracy.value,
             whole.reasons,
@@ -207,6 +212,17 @@ class _Tally:
             Breakdown(text.tokens, framing.tokens, tools.tokens, media.tokens),
             (*scale.notices, *request.notices, *_shortened(self.notices)),
         )
+
+    def _read_as_one(self, message: Message) -> None:
+        """Texts that follow one another may be read as one: where that makes a difference, the bounds hold it too."""
+        for textual, run in groupby(message.parts, lambda part: isinstance(part, Text)):
+            texts = [part.text for part in run if isinstance(part, Text)] if textual else []
+            if len(texts) < 2:
+                continue
+            apart, joined = sum(self.weigh(text).tokens for text in texts), self.weigh("".join(texts)).tokens
+            if apart != joined:
+                self._joined_less += max(0, apart - joined)
+                self.text.append(Amount(0, 0, max(0, joined - apart)).because(Accuracy.CLOSE, "text_blocks_joined"))
 
     def _joint(self, text: str, joint: str) -> Amount:
         """What joins a system text to the first user text."""

@@ -528,6 +528,7 @@ def test_events_of_two_responses_are_not_one(cases):
     [
         ({"model": "case-k01"}, "invalid_request", "usage"),
         ({"model": "case-k01", "usage": {}, "response": {}}, "invalid_request", "usage"),
+        ({"model": "case-k01", "usage": {}}, "usage_missing", "usage"),
         ({"usage": {"input_tokens": 1}}, "invalid_request", "model"),
         ({"response": {"model": "case-k01"}}, "usage_missing", "response"),
         ({"response": CHAT | {"usage": None}}, "usage_missing", "response"),
