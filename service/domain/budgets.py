@@ -91,6 +91,9 @@ class Spender:
     def __post_init__(self) -> None:
         if len(self.tags) > MAX_TAGS or not all(is_label(text) for pair in self.tags.items() for text in pair):
             raise InvalidBudget("tags", f"At most {MAX_TAGS} tags, each name and value of 1 to 256 characters.")
+        both = f"{self.provider}/{self.model}"
+        if not all(text is None or is_label(text) for text in (self.project, self.key_id, self.tokenizer, both)):
+            raise InvalidBudget("model", "Names of project, key, model and tokenizer have 1 to 256 characters.")
 
     def selectors(self) -> frozenset[str]:
         """The selectors of every scope that counts this call."""

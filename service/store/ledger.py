@@ -1,0 +1,127 @@
+"""The ledger on a database: every call of the port, handed to the threads that write or read."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from pathlib import Path
+
+from sqlalchemy import make_url
+from sqlalchemy.exc import ArgumentError
+
+from service.domain.budgets import Balance, BudgetSpec, Spender, Terms
+from service.domain.ledger import (
+    BudgetVersion,
+    Entry,
+    EntryQuery,
+    Hold,
+    LedgerStatus,
+    Once,
+    Page,
+    ReserveRequest,
+    Settled,
+    Settlement,
+    UsageRecord,
+)
+from service.domain.ledger_errors import LedgerNotOpened
+from service.store import reading
+from service.store.changes import ChangeBudget, CreateBudget, DeleteBudget
+from service.store.migrate import upgrade
+from service.store.operations import Expire, Extend, Record, Release, Reserve, Settle
+from service.store.postgresql import PostgresSession
+from service.store.sqlite import SqliteSession
+from service.store.workers import Session, Workers
+
+_MIGRATION_SECONDS = 300.0
+_READERS = 2
+
+
+class SqlLedger:
+    """The port ``Ledger`` over two sets of threads. ``open`` first; ``close`` at the end."""
+
+    def __init__(self, writers: Workers, readers: Workers, clock: Callable[[], datetime]) -> None:
+        self._writers = writers
+        self._readers = readers
+        self._clock = clock
+
+    async def open(self) -> None:
+        """Bring the tables up to date. Raises ``LedgerUnavailable``, ``LedgerNotOpened``."""
+        await self._writers.run(upgrade, _MIGRATION_SECONDS)
+
+    async def close(self) -> None:
+        """Finish what was begun, and end the threads."""
+        await asyncio.gather(asyncio.to_thread(self._writers.close), asyncio.to_thread(self._readers.close))
+
+    async def create_budget(self, spec: BudgetSpec, *, by: str, once: Once | None = None) -> Balance:
+        return await self._writers.carry_out(CreateBudget(spec, by, once))
+
+    async def change_budget(
+        self, project: str, name: str, change: Callable[[Terms], Terms], *, by: str, once: Once | None = None
+    ) -> Balance:
+        return await self._writers.carry_out(ChangeBudget(project, name, change, by, once))
+
+    async def delete_budget(self, project: str, name: str, *, by: str) -> None:
+        await self._writers.carry_out(DeleteBudget(project, name, by))
+
+    async def budget(self, project: str, name: str) -> Balance:
+        now = self._clock()
+        return await self._readers.run(lambda c: reading.one_balance(c, project, name, now))
+
+    async def budgets(self, project: str | None, *, cursor: str | None = None, limit: int = 100) -> Page[Balance]:
+        now, after = self._clock(), int(cursor) if cursor is not None and cursor.isdecimal() else 0
+        return await self._readers.run(lambda c: reading.page_of_balances(c, project, now, after, limit))
+
+    async def budget_versions(self, project: str, name: str) -> Sequence[BudgetVersion]:
+        return await self._readers.run(lambda c: reading.versions_of(c, project, name))
+
+    async def balances(self, spender: Spender) -> Sequence[Balance]:
+        now = self._clock()
+        return await self._readers.run(lambda c: reading.balances_of(c, spender, now))
+
+    async def reserve(self, request: ReserveRequest, *, once: Once | None = None) -> Hold:
+        return await self._writers.carry_out(Reserve(request, once))
+
+    async def hold(self, project: str, hold_id: str) -> Hold:
+        return await self._readers.run(lambda c: reading.one_hold(c, project, hold_id))
+
+    async def settle(self, project: str, hold_id: str, settlement: Settlement, *, once: Once | None = None) -> Settled:
+        return await self._writers.carry_out(Settle(project, hold_id, settlement, once))
+
+    async def release(self, project: str, hold_id: str, *, once: Once | None = None) -> Hold:
+        return await self._writers.carry_out(Release(project, hold_id, once))
+
+    async def extend(self, project: str, hold_id: str, ttl_seconds: float, *, once: Once | None = None) -> Hold:
+        return await self._writers.carry_out(Extend(project, hold_id, ttl_seconds, once))
+
+    async def record(self, records: Sequence[UsageRecord], *, once: Once | None = None) -> Sequence[Entry]:
+        return await self._writers.carry_out(Record(tuple(records), once))
+
+    async def expire(self) -> int:
+        return await self._writers.carry_out(Expire())
+
+    async def entries(self, query: EntryQuery) -> Page[Entry]:
+        return await self._readers.run(lambda c: reading.page_of_entries(c, query))
+
+    async def status(self) -> LedgerStatus:
+        now = self._clock()
+        return await self._readers.run(lambda c: reading.status_of(c, now))
+
+
+def sql_ledger(database_url: str, data_dir: Path, clock: Callable[[], datetime]) -> SqlLedger:
+    """The ledger in PostgreSQL where a URL is given, else in a file in ``data_dir``. Raises ``LedgerNotOpened``."""
+    if not database_url:
+        return _over(lambda writes: SqliteSession(data_dir, writes=writes), clock)
+    try:
+        url = make_url(database_url)
+    except ArgumentError:
+        url = make_url("none://")
+    if url.drivername not in ("postgresql", "postgres", "postgresql+asyncpg"):
+        raise LedgerNotOpened("WEIGHBRIDGE_DATABASE_URL must be a URL such as postgresql://user@host:5432/weighbridge.")
+    return _over(lambda _writes: PostgresSession(url), clock)
+
+
+def _over(make: Callable[[bool], Session], clock: Callable[[], datetime]) -> SqlLedger:
+    writers = Workers(lambda: make(True), 1, clock, "ledger-writer")
+    readers = Workers(lambda: make(False), _READERS, clock, "ledger-reader")
+    return SqlLedger(writers, readers, clock)

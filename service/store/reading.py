@@ -1,0 +1,136 @@
+"""Budgets, holds, entries and refusals as they stand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from decimal import Decimal
+
+from sqlalchemy import ColumnElement, Connection, func, select
+
+from service.domain.budgets import Balance, Spender, Terms, Totals
+from service.domain.ledger import (
+    BudgetVersion,
+    Entry,
+    EntryQuery,
+    Hold,
+    HoldState,
+    LedgerStatus,
+    Page,
+    Refusal,
+    RefusalCount,
+)
+from service.domain.ledger_errors import UnknownBudget, UnknownReservation
+from service.store.changes import require_known
+from service.store.rows import budget_of, entry_of, first_id, held_of, micros, moment, totals_of
+from service.store.tables import BUDGET_PERIODS, BUDGET_VERSIONS, BUDGETS, ENTRIES, HOLDS, REFUSALS
+from service.store.working import padded
+
+_MINUTE = 60 * 1_000_000
+
+
+def one_balance(connection: Connection, project: str, name: str, now: datetime) -> Balance:
+    """A budget in its present period. Raises ``UnknownBudget``."""
+    found = _balances(connection, now, BUDGETS.c.project == project, BUDGETS.c.name == name)
+    if not found:
+        raise UnknownBudget
+    return found[0]
+
+
+def balances_of(connection: Connection, spender: Spender, now: datetime) -> list[Balance]:
+    """Every budget that counts ``spender``'s calls."""
+    return _balances(connection, now, BUDGETS.c.selector.in_(padded(sorted(spender.selectors()))))
+
+
+def page_of_balances(
+    connection: Connection, project: str | None, now: datetime, after: int, limit: int
+) -> Page[Balance]:
+    """The budgets that come after the one with the id ``after``."""
+    mine = [BUDGETS.c.project == project] if project is not None else []
+    found = _balances(connection, now, BUDGETS.c.id > after, *mine, limit=limit + 1)
+    more = len(found) > limit
+    return Page(found[:limit], str(found[limit - 1].budget.id) if more else None)
+
+
+def _balances(
+    connection: Connection, now: datetime, *conditions: ColumnElement[bool], limit: int | None = None
+) -> list[Balance]:
+    query = select(BUDGETS).where(BUDGETS.c.deleted_at.is_(None), *conditions).order_by(BUDGETS.c.id).limit(limit)
+    budgets = [budget_of(row) for row in connection.execute(query)]
+    if not budgets:
+        return []
+    keys = {budget.id: micros(budget.period_at(now).start) for budget in budgets}
+    table = BUDGET_PERIODS.c
+    periods = select(BUDGET_PERIODS).where(
+        table.budget_id.in_(padded(sorted(keys))), table.start.in_(padded(sorted(set(keys.values()))))
+    )
+    totals = {(row.budget_id, row.start): totals_of(row) for row in connection.execute(periods)}
+    return [Balance(b, b.period_at(now), totals.get((b.id, keys[b.id]), Totals())) for b in budgets]
+
+
+def versions_of(connection: Connection, project: str, name: str) -> list[BudgetVersion]:
+    """The changes of a budget, the first first. Raises ``UnknownBudget``."""
+    number = require_known(connection, project, name)
+    query = select(BUDGET_VERSIONS).where(BUDGET_VERSIONS.c.budget_id == number)
+    versions = []
+    for row in connection.execute(query.order_by(BUDGET_VERSIONS.c.version)):
+        warn_at = None if row.warn_at is None else Decimal(row.warn_at)
+        terms = None if row.deleted else Terms(row.limit_nano, row.limit_tokens, warn_at, row.export)
+        versions.append(BudgetVersion(row.version, terms, moment(row.at), row.by))
+    return versions
+
+
+def one_hold(connection: Connection, project: str, hold_id: str) -> Hold:
+    """A hold as it stands. Raises ``UnknownReservation``."""
+    query = select(HOLDS).where(HOLDS.c.id == hold_id, HOLDS.c.project == project)
+    row = connection.execute(query).one_or_none()
+    if row is None:
+        raise UnknownReservation
+    return held_of(row).hold
+
+
+def page_of_entries(connection: Connection, query: EntryQuery) -> Page[Entry]:
+    """Entries, the last first; with tags, those that have all of them."""
+    wanted = select(ENTRIES).order_by(ENTRIES.c.id.desc()).limit(query.limit + 1)
+    if query.start is not None:
+        wanted = wanted.where(ENTRIES.c.id >= first_id("e", query.start))
+    if query.end is not None:
+        wanted = wanted.where(ENTRIES.c.id < first_id("e", query.end))
+    if query.cursor is not None:
+        wanted = wanted.where(ENTRIES.c.id < query.cursor)
+    for column, value in ((ENTRIES.c.project, query.project), (ENTRIES.c.model, query.model)):
+        wanted = wanted if value is None else wanted.where(column == value)
+    if query.provider is not None:
+        wanted = wanted.where(ENTRIES.c.provider == query.provider)
+    for tag, value in query.tags.items():  # as it stands in the JSON text, whose strings hold no bare quote
+        pair = f"{json.dumps(tag, ensure_ascii=False)}: {json.dumps(value, ensure_ascii=False)}"
+        wanted = wanted.where(ENTRIES.c.tags.contains(pair, autoescape=True))
+    found = [entry_of(row) for row in connection.execute(wanted)]
+    more = len(found) > query.limit
+    return Page(found[: query.limit], found[query.limit - 1].id if more else None)
+
+
+def refusals_between(
+    connection: Connection, project: str | None, start: datetime, end: datetime, limit: int
+) -> Sequence[RefusalCount]:
+    """Refusals by the minute, the last first."""
+    table = REFUSALS.c
+    query = select(REFUSALS).where(table.minute >= micros(start) // _MINUTE * _MINUTE, table.minute < micros(end))
+    if project is not None:
+        query = query.where(table.project == project)
+    query = query.order_by(table.minute.desc(), table.project, table.reason, table.budget, table.model).limit(limit)
+    return [
+        RefusalCount(
+            moment(row.minute), Refusal(row.project, row.reason, row.budget or None, row.model or None), row.times
+        )
+        for row in connection.execute(query)
+    ]
+
+
+def status_of(connection: Connection, now: datetime) -> LedgerStatus:
+    """How many holds are open, and how late the sweeper is."""
+    still = HOLDS.c.state == HoldState.HELD.value
+    count, oldest = connection.execute(select(func.count(), func.min(HOLDS.c.expires_at)).where(still)).one()
+    late = 0.0 if oldest is None else (now - moment(oldest)).total_seconds()
+    return LedgerStatus(int(count), max(late, 0.0))

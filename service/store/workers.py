@@ -1,0 +1,221 @@
+"""Threads that work on the database for the event loop: writers commit in groups, readers answer one by one.
+
+While one group is being committed the next gathers, so the time of a disk's sync is shared by all that wait for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Protocol, TypeVar
+
+from sqlalchemy import Connection
+
+from service.domain.ledger_errors import InFlight, LedgerUnavailable
+from service.store.failures import is_collision, is_lock_timeout, unavailable
+from service.store.groups import carry_out
+from service.store.operations import Operation
+
+T = TypeVar("T")
+
+WAIT_SECONDS = 2.0
+"""Longest time until work begins; what has not begun by then is refused."""
+
+WORK_SECONDS = 1.5
+"""Longest time for one transaction."""
+
+_GROUP = 256
+
+
+class Session(Protocol):
+    """One thread's connection to the database."""
+
+    def turn(self) -> AbstractContextManager[None]:
+        """Waits for this process's turn."""
+        ...
+
+    def run(self, work: Callable[[Connection], T], seconds: float) -> T:
+        """The result of ``work`` in a transaction that is committed when it returns."""
+        ...
+
+    def close(self) -> None:
+        """Give back the connection."""
+        ...
+
+
+@dataclass(eq=False, slots=True)
+class Job:
+    """An operation, or any work in a transaction of its own, and the future that its outcome goes to."""
+
+    future: asyncio.Future[Any]
+    operation: Operation[Any] | None = None
+    work: Callable[[Connection], Any] | None = None
+    seconds: float = WORK_SECONDS
+    outcome: object = field(default=None)
+
+    @property
+    def alone(self) -> bool:
+        return self.operation is None or self.operation.alone
+
+
+class Workers:
+    """``threads`` threads over sessions that ``make`` makes, and one queue before them."""
+
+    def __init__(self, make: Callable[[], Session], threads: int, clock: Callable[[], datetime], name: str) -> None:
+        self._make = make
+        self._clock = clock
+        self._jobs: deque[Job] = deque()
+        self._ready = threading.Condition()
+        self._closing = False
+        self._threads = [threading.Thread(target=self._work, name=f"{name}-{n}", daemon=True) for n in range(threads)]
+        for thread in self._threads:
+            thread.start()
+
+    async def carry_out(self, operation: Operation[T]) -> T:
+        """The operation's result, committed. Raises what it raised, or ``LedgerUnavailable``."""
+        loop = asyncio.get_running_loop()
+        result: T = await self._put(Job(loop.create_future(), operation=operation))
+        return result
+
+    async def run(self, work: Callable[[Connection], T], seconds: float = WORK_SECONDS) -> T:
+        """The result of ``work`` in a transaction of its own. Raises as ``carry_out``."""
+        loop = asyncio.get_running_loop()
+        result: T = await self._put(Job(loop.create_future(), work=work, seconds=seconds))
+        return result
+
+    async def _put(self, job: Job) -> Any:
+        with self._ready:
+            if self._closing:
+                raise LedgerUnavailable("the service is ending")
+            self._jobs.append(job)
+            self._ready.notify()
+        timer = job.future.get_loop().call_later(WAIT_SECONDS, self._give_up, job)
+        try:
+            return await job.future
+        finally:
+            timer.cancel()
+
+    def _give_up(self, job: Job) -> None:
+        with self._ready:
+            if job not in self._jobs:
+                return  # it has begun, and ends in its own time
+            self._jobs.remove(job)
+        if not job.future.done():
+            job.future.set_exception(LedgerUnavailable("the database is busy"))
+
+    def close(self) -> None:
+        """Let the threads finish what is queued, and end."""
+        with self._ready:
+            self._closing = True
+            self._ready.notify_all()
+        for thread in self._threads:
+            thread.join(WAIT_SECONDS + WORK_SECONDS)
+
+    # In the threads
+
+    def _work(self) -> None:
+        session = self._make()
+        try:
+            while self._wait():
+                self._serve(session)
+        finally:
+            session.close()
+
+    def _wait(self) -> bool:
+        with self._ready:
+            while not self._jobs and not self._closing:
+                self._ready.wait()
+            return bool(self._jobs)
+
+    def _serve(self, session: Session) -> None:
+        """Take what is queued once it is our turn, and work on it."""
+        jobs: list[Job] = []
+        try:
+            with session.turn():
+                jobs = self._take()
+                if jobs:
+                    self._attempt(session, jobs)
+        except OSError as error:  # the lock file cannot be made
+            jobs = jobs or self._take()
+            problem = f"the data directory cannot be written ({error.strerror})"
+            for job in jobs:
+                job.outcome = LedgerUnavailable(problem)
+        _answer(jobs)
+
+    def _take(self) -> list[Job]:
+        """The next job that stands alone, or all up to the next such one."""
+        taken: list[Job] = []
+        with self._ready:
+            while self._jobs and len(taken) < _GROUP and not (taken and (taken[0].alone or self._jobs[0].alone)):
+                taken.append(self._jobs.popleft())
+        return [job for job in taken if not job.future.cancelled()]
+
+    def _attempt(self, session: Session, jobs: list[Job]) -> None:
+        """Carry out ``jobs``; where one of them spoils the transaction, each by itself."""
+        try:
+            self._transaction(session, jobs)
+        except Exception as error:
+            down = unavailable(error)
+            if is_lock_timeout(error):
+                for job in jobs:  # those with a key most likely wait for the first request with that key
+                    keyed = job.operation is not None and job.operation.once is not None
+                    job.outcome = InFlight() if keyed else down
+            elif down is not None:
+                self._refuse_all(jobs, down)
+            elif len(jobs) > 1:
+                for job in jobs:
+                    self._attempt(session, [job])
+            else:
+                jobs[0].outcome = error
+
+    def _transaction(self, session: Session, jobs: Sequence[Job]) -> None:
+        try:
+            self._once(session, jobs)
+        except Exception as error:
+            if not is_collision(error):
+                raise
+            self._once(session, jobs)
+
+    def _once(self, session: Session, jobs: Sequence[Job]) -> None:
+        first = jobs[0]
+        if first.work is not None:
+            first.outcome = session.run(first.work, first.seconds)
+            return
+        operations = [job.operation for job in jobs if job.operation is not None]
+        outcomes = session.run(lambda c: carry_out(c, operations, self._clock()), first.seconds)
+        for job, outcome in zip(jobs, outcomes, strict=True):
+            job.outcome = outcome
+
+    def _refuse_all(self, jobs: Sequence[Job], down: LedgerUnavailable) -> None:
+        """The database is down: those that wait would find it so too, so they need not wait for it."""
+        with self._ready:
+            waiting = list(self._jobs)
+            self._jobs.clear()
+        for job in (*jobs, *waiting):
+            job.outcome = LedgerUnavailable(down.problem)
+        _answer(waiting)
+
+
+def _answer(jobs: Sequence[Job]) -> None:
+    """Hand each outcome to its event loop: one call a loop."""
+    for loop in {job.future.get_loop() for job in jobs}:
+        mine = [job for job in jobs if job.future.get_loop() is loop]
+        try:
+            loop.call_soon_threadsafe(_settle, mine)
+        except RuntimeError:  # the loop has ended, and nobody waits any more
+            continue
+
+
+def _settle(jobs: Sequence[Job]) -> None:
+    for job in jobs:
+        if job.future.done():
+            continue
+        if isinstance(job.outcome, BaseException):
+            job.future.set_exception(job.outcome)
+        else:
+            job.future.set_result(job.outcome)

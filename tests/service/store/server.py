@@ -1,0 +1,84 @@
+"""A PostgreSQL server of the tests' own: its files in a new folder, its socket on a free port of this machine."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+from pathlib import Path
+
+
+def binaries() -> Path | None:
+    """The folder of ``initdb`` and ``pg_ctl``: on the path, or where Debian keeps them."""
+    found = shutil.which("initdb")
+    if found:
+        return Path(found).resolve().parent
+    folders = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    return folders[-1].parent if folders else None
+
+
+class PostgresServer:
+    """Started at once, with what makes throw-away data fast; ``stop`` and ``start`` as often as a test likes."""
+
+    def __init__(self, folder: Path) -> None:
+        self._bin = folder
+        self.root = Path(tempfile.mkdtemp(prefix="weighbridge-postgresql-"))
+        self._user = "postgres" if os.geteuid() == 0 else None  # the server refuses to run as root
+        if self._user:
+            shutil.chown(self.root, self._user, self._user)
+        self.data = self.root / "data"
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port: int = probe.getsockname()[1]
+        self._run("initdb", "-D", str(self.data), "-U", "tester", "-A", "trust", "--no-sync", "-E", "UTF8")
+        self._databases = 0
+        self.start()
+
+    def start(self) -> None:
+        options = f"-p {self.port} -k {self.root} -c listen_addresses=127.0.0.1 -c fsync=off -c max_connections=200"
+        self._run("pg_ctl", "-D", str(self.data), "-w", "-l", str(self.root / "log"), "-o", options, "start")
+
+    def stop(self) -> None:
+        self._run("pg_ctl", "-D", str(self.data), "-w", "-m", "immediate", "stop")
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to the server and all its processes, as ``SIGSTOP`` to make it silent."""
+        leader = int((self.data / "postmaster.pid").read_text().split()[0])
+        children = subprocess.run(["pgrep", "-P", str(leader)], capture_output=True, text=True, check=False).stdout
+        for process in [leader, *map(int, children.split())]:
+            os.kill(process, number)
+
+    def new_database(self) -> str:
+        """The URL of an empty database."""
+        self._databases += 1
+        name = f"test_{self._databases}"
+        self.sql(f"CREATE DATABASE {name}", "postgres")
+        return f"postgresql://tester@127.0.0.1:{self.port}/{name}"
+
+    def sql(self, statement: str, database: str) -> str:
+        return self._run("psql", "-h", "127.0.0.1", "-p", str(self.port), "-U", "tester", "-Atc", statement, database)
+
+    def remove(self) -> None:
+        self.stop()
+        shutil.rmtree(self.root, ignore_errors=True)
+
+    def _run(self, program: str, *arguments: str) -> str:
+        with tempfile.TemporaryFile("w+") as output:  # a pipe would stay open in the server
+            done = subprocess.run(
+                [str(self._bin / program), *arguments],
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                user=self._user,
+                cwd="/",
+                env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "TZ": "UTC"},
+                timeout=120,
+                check=False,
+            )
+            output.seek(0)
+            text = output.read()
+        if done.returncode:
+            raise RuntimeError(f"{program}: {text}")
+        return text.strip()
