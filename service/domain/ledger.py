@@ -349,7 +349,7 @@ class Ledger(Protocol):
         ...
 
     async def spend(self, query: SpendQuery) -> Page[SpendRow]:
-        """Spend by interval and group, in that order. Raises ``InvalidBudget``, named after the query's field."""
+        """Spend by interval and group, in that order; what is nothing is left out. Raises ``InvalidQuery``."""
         ...
 
     async def entries(self, query: EntryQuery) -> Page[Entry]:

@@ -38,6 +38,16 @@ class InvalidBudget(DomainError):
         super().__init__(problem)
 
 
+class InvalidQuery(DomainError):
+    """A report cannot be as it was asked for. ``field`` names the part that is wrong."""
+
+    code: ClassVar[str] = "invalid_query"
+
+    def __init__(self, field: str, problem: str) -> None:
+        self.field = field
+        super().__init__(problem)
+
+
 class UnknownBudget(DomainError):
     """The project has no budget of that name."""
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+from collections import Counter
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from sqlalchemy import make_url
@@ -19,22 +21,32 @@ from service.domain.ledger import (
     LedgerStatus,
     Once,
     Page,
+    Refusal,
+    RefusalCount,
     ReserveRequest,
     Settled,
     Settlement,
+    SpendQuery,
+    SpendRow,
     UsageRecord,
 )
-from service.domain.ledger_errors import LedgerNotOpened
-from service.store import reading
+from service.domain.ledger_errors import LedgerNotOpened, LedgerUnavailable
+from service.store import reading, upkeep
 from service.store.changes import ChangeBudget, CreateBudget, DeleteBudget
 from service.store.migrate import upgrade
-from service.store.operations import Expire, Extend, Record, Release, Reserve, Settle
+from service.store.operations import EXPIRED_AT_ONCE, Expire, Extend, Record, Release, Reserve, Settle
 from service.store.postgresql import PostgresSession
+from service.store.spending import page_of_spend
 from service.store.sqlite import SqliteSession
 from service.store.workers import Session, Workers
 
 _MIGRATION_SECONDS = 300.0
+_REPORT_SECONDS = 30.0
 _READERS = 2
+_FORGET_EVERY = timedelta(minutes=10)
+
+SWEEP_SECONDS = 2.0
+"""Time between two rounds of upkeep: a hold that is past its time counts five seconds longer at the most."""
 
 
 class SqlLedger:
@@ -44,6 +56,8 @@ class SqlLedger:
         self._writers = writers
         self._readers = readers
         self._clock = clock
+        self._refusals: Counter[tuple[int, Refusal]] = Counter()
+        self._forget_at = datetime.min.replace(tzinfo=UTC)
 
     async def open(self) -> None:
         """Bring the tables up to date. Raises ``LedgerUnavailable``, ``LedgerNotOpened``."""
@@ -51,6 +65,8 @@ class SqlLedger:
 
     async def close(self) -> None:
         """Finish what was begun, and end the threads."""
+        with contextlib.suppress(LedgerUnavailable):
+            await self._write_refusals()
         await asyncio.gather(asyncio.to_thread(self._writers.close), asyncio.to_thread(self._readers.close))
 
     async def create_budget(self, spec: BudgetSpec, *, by: str, once: Once | None = None) -> Balance:
@@ -100,12 +116,70 @@ class SqlLedger:
     async def expire(self) -> int:
         return await self._writers.carry_out(Expire())
 
+    async def spend(self, query: SpendQuery) -> Page[SpendRow]:
+        return await self._readers.run(lambda c: page_of_spend(c, query), _REPORT_SECONDS)
+
     async def entries(self, query: EntryQuery) -> Page[Entry]:
-        return await self._readers.run(lambda c: reading.page_of_entries(c, query))
+        return await self._readers.run(lambda c: reading.page_of_entries(c, query), _REPORT_SECONDS)
+
+    def refused(self, refusal: Refusal) -> None:
+        self._refusals[upkeep.minute_of(self._clock()), refusal] += 1
+
+    async def refusals(
+        self, project: str | None, start: datetime, end: datetime, *, limit: int = 1000
+    ) -> Sequence[RefusalCount]:
+        return await self._readers.run(
+            lambda c: reading.refusals_between(c, project, start, end, limit), _REPORT_SECONDS
+        )
 
     async def status(self) -> LedgerStatus:
         now = self._clock()
         return await self._readers.run(lambda c: reading.status_of(c, now))
+
+    async def prune(self, before: datetime) -> int:
+        removed = 0
+        while some := await self._writers.run(lambda c: upkeep.prune_some(c, before), _REPORT_SECONDS):
+            removed += some
+        return removed
+
+    async def rebuild(self) -> int:
+        span = await self._readers.run(upkeep.rebuilding_span, _REPORT_SECONDS)
+        entries = 0
+        if span is not None:
+            at, end = span
+            while at < end:
+                entries += await self._rebuild_day(at)
+                at += upkeep.DAY
+        return entries
+
+    async def _rebuild_day(self, start: datetime) -> int:
+        end = start + upkeep.DAY
+        return await self._writers.run(lambda c: upkeep.rebuild_between(c, start, end), _REPORT_SECONDS)
+
+    async def keep_up(self, interval_seconds: float = SWEEP_SECONDS) -> None:
+        """Until cancelled: end holds that are past their time, write refusals, forget old answers.
+
+        Several processes may do so at once. While the database is down it goes on trying.
+        """
+        while True:
+            with contextlib.suppress(LedgerUnavailable):
+                await self.keep_up_once()
+            await asyncio.sleep(interval_seconds)
+
+    async def keep_up_once(self) -> None:
+        """One round of ``keep_up``. Raises ``LedgerUnavailable``."""
+        while await self.expire() == EXPIRED_AT_ONCE:
+            pass
+        await self._write_refusals()
+        now = self._clock()
+        if now >= self._forget_at:
+            await self._writers.run(lambda c: upkeep.forget_answers(c, now))
+            self._forget_at = now + _FORGET_EVERY
+
+    async def _write_refusals(self) -> None:
+        counts, self._refusals = self._refusals, Counter()
+        if counts:
+            await self._writers.run(lambda c: upkeep.write_refusals(c, counts))
 
 
 def sql_ledger(database_url: str, data_dir: Path, clock: Callable[[], datetime]) -> SqlLedger:

@@ -25,6 +25,7 @@ from service.store.working import Needs, Working
 T_co = TypeVar("T_co", covariant=True)
 
 MAX_TTL_SECONDS = 30 * 86_400
+EXPIRED_AT_ONCE = 500
 _AHEAD = timedelta(minutes=5)  # clocks of callers may differ from ours by so much
 
 
@@ -126,9 +127,10 @@ class Settle:
         held = working.held(self.project, self.hold_id)
         digest = self.settlement.digest
         if held.hold.entry_id is not None:
-            if held.digest != digest:
+            booked = working.entry(held.hold.entry_id) if held.digest == digest else None
+            if booked is None:
                 raise AlreadySettled
-            return Settled(held.hold, working.entry(held.hold.entry_id))
+            return Settled(held.hold, booked)
         booking = settled(held.hold, self.settlement, working.now)
         working.require_room(held.charges, booking.nano, booking.tokens)
         if held.hold.state is HoldState.HELD:
@@ -226,7 +228,7 @@ class Expire:
     """End at most ``limit`` holds that are past their time; several processes may do so at once."""
 
     alone: ClassVar[bool] = True
-    limit: int = 500
+    limit: int = EXPIRED_AT_ONCE
     once: Once | None = None
 
     def needs(self) -> Needs:

@@ -183,11 +183,12 @@ class Working:
         """Every hold that was read."""
         return list(self._holds.values())
 
-    def entry(self, entry_id: str) -> Entry:
-        """An entry that was booked before, in this transaction or an earlier one."""
+    def entry(self, entry_id: str) -> Entry | None:
+        """An entry that was booked before, in this transaction or an earlier one; ``None`` where it was pruned."""
         if entry_id in self._entries:
             return self._entries[entry_id]
-        return entry_of(self.connection.execute(select(ENTRIES).where(ENTRIES.c.id == entry_id)).one())
+        row = self.connection.execute(select(ENTRIES).where(ENTRIES.c.id == entry_id)).one_or_none()
+        return None if row is None else entry_of(row)
 
     # Changing
 

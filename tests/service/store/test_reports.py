@@ -1,0 +1,221 @@
+"""Spend from the rollups, single entries, refusals; pruning and rebuilding."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import defaultdict
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import delete, select, update
+
+from service.domain.budgets import NANO, Spender
+from service.domain.ledger import EntryQuery, Metered, Refusal, SpendQuery, SpendRow, UsageRecord
+from service.domain.ledger_errors import AlreadySettled, InvalidQuery
+from service.store.ledger import SqlLedger
+from service.store.tables import ANSWERS, HOLDS, ROLLUPS, TAG_ROLLUPS
+from tests.service.store.places import SPENDER, START, Place, asked, audited, cost, read, usd
+from tests.service.store.test_ledger import once
+
+DAY = timedelta(days=1)
+MIDNIGHT = START.replace(hour=0)
+ALL = SpendQuery(MIDNIGHT - 30 * DAY, MIDNIGHT + 30 * DAY)
+
+
+def records(number: int, seed: int = 1) -> list[UsageRecord]:
+    chance = random.Random(seed)
+    found = []
+    for _ in range(number):
+        tags = {name: chance.choice(("x", "y", 'a "b"', "é_%")) for name in ("team", "unit") if chance.random() < 0.6}
+        model = chance.choice((None, "m1", "m2"))
+        spender = Spender(chance.choice("pq"), chance.choice((None, "k1")), model and "v", model, None, tags)
+        at = START - timedelta(seconds=chance.randrange(20 * 86_400))
+        found.append(UsageRecord(spender, usd("0.001") * chance.randrange(1, 99), at, Metered(chance.randrange(9), 1)))
+    return found
+
+
+async def everything(ledger: SqlLedger, query: SpendQuery) -> list[SpendRow]:
+    """All pages, three rows each."""
+    rows, page = [], await ledger.spend(replace(query, limit=3))
+    rows += page.items
+    while page.cursor is not None:
+        page = await ledger.spend(replace(query, limit=3, cursor=page.cursor))
+        rows += page.items
+    return rows
+
+
+def group(record: UsageRecord, group_by: str | None) -> str | None:
+    spender = record.spender
+    if group_by is not None and group_by.startswith("tag."):
+        return spender.tags.get(group_by.removeprefix("tag."))
+    known = {"model": spender.model, "provider": spender.provider, "project": spender.project, "key": spender.key_id}
+    return known.get(group_by or "")
+
+
+def added_up(made: list[UsageRecord], query: SpendQuery, offset: float) -> dict[tuple[object, str | None], list[int]]:
+    """By start and group, as one would do it by hand; days begin ``offset`` hours before those of UTC."""
+    sums: dict[tuple[object, str | None], list[int]] = defaultdict(lambda: [0, 0, 0])
+    for record in made:
+        assert record.usd is not None
+        assert record.metered is not None
+        day = (record.at + timedelta(hours=offset)).replace(hour=0, minute=0, second=0) - timedelta(hours=offset)
+        row = sums[max(day, query.start) if query.interval else query.start, group(record, query.group_by)]
+        for place, value in enumerate((int(record.usd * NANO), 1, record.metered.input_tokens)):
+            row[place] += value
+    return sums
+
+
+def test_spend_adds_up_the_entries(place: Place) -> None:
+    made = records(60)
+
+    async def work(ledger: SqlLedger) -> None:
+        await ledger.record(made)
+        for group_by in (None, "model", "provider", "project", "key", "tokenizer", "tag.team", "tag.none"):
+            for interval, zone, offset in (("day", "UTC", 0), ("day", "Asia/Kolkata", 5.5), (None, "UTC", 0)):
+                query = replace(ALL, group_by=group_by, interval=interval, timezone=zone)
+                rows = (await ledger.spend(query)).items
+                found = {(row.start, row.group): [row.nano, row.entries, row.input_tokens] for row in rows}
+                assert found == added_up(made, query, offset)
+        by_team = replace(ALL, group_by="tag.team", interval="day")
+        rows = await everything(ledger, by_team)
+        assert rows == (await ledger.spend(by_team)).items
+        assert [(row.start, row.group or "") for row in rows] == sorted((row.start, row.group or "") for row in rows)
+
+    place.run(work)
+
+
+def test_spend_of_a_project_within_a_time(place: Place) -> None:
+    async def work(ledger: SqlLedger) -> None:
+        record = UsageRecord(SPENDER, usd("1"), MIDNIGHT)
+        foreign = replace(record, spender=Spender("q"))
+        await ledger.record([record, foreign, replace(record, at=MIDNIGHT - timedelta(microseconds=1))])
+        query = SpendQuery(MIDNIGHT, MIDNIGHT + DAY, "p", "tag.team")
+        assert [(row.group, row.nano) for row in (await ledger.spend(query)).items] == [("search", NANO)]
+        assert (await ledger.spend(replace(query, start=MIDNIGHT + timedelta(minutes=15)))).items == []
+
+    place.run(work)
+
+
+def test_a_query_that_cannot_be_is_refused(place: Place) -> None:
+    wrong = [("group_by", "colour"), ("group_by", "tag."), ("cursor", "7"), ("cursor", "x"), ("cursor", '["a", 1]')]
+
+    async def work(ledger: SqlLedger) -> None:
+        for field, value in wrong:
+            with pytest.raises(InvalidQuery) as caught:
+                await ledger.spend(replace(ALL, **{field: value}))  # type: ignore[arg-type]
+            assert caught.value.field == field
+
+    place.run(work)
+
+
+def test_entries_come_by_page_and_by_what_they_are(place: Place) -> None:
+    async def work(ledger: SqlLedger) -> None:
+        for record in records(25):
+            place.clock.pass_(milliseconds=1)
+            await ledger.record([record])
+        pages, query = [], EntryQuery(limit=10)
+        while True:
+            page = await ledger.entries(query)
+            pages.append(page.items)
+            if page.cursor is None:
+                break
+            query = replace(query, cursor=page.cursor)
+        found = [entry for page in pages for entry in page]
+        assert [len(page) for page in pages] == [10, 10, 5]
+        assert [entry.booked_at for entry in found] == sorted((entry.booked_at for entry in found), reverse=True)
+        for tag in ('a "b"', "é_%", "x"):
+            tagged = (await ledger.entries(EntryQuery(tags={"team": tag}))).items
+            assert tagged == [entry for entry in found if entry.spender.tags.get("team") == tag]
+        mine = (await ledger.entries(EntryQuery(project="p", model="m1", provider="v"))).items
+        assert mine == [e for e in found if (e.spender.project, e.spender.model) == ("p", "m1")]
+        middle = found[12].booked_at
+        newer = (await ledger.entries(EntryQuery(start=middle))).items
+        assert newer == found[:13]
+        assert (await ledger.entries(EntryQuery(end=middle))).items == found[13:]
+
+    place.run(work)
+
+
+def test_rebuilding_gives_the_same_rollups(place: Place) -> None:
+    async def work(ledger: SqlLedger) -> None:
+        await ledger.record(records(50))
+        tables = (ROLLUPS, TAG_ROLLUPS)
+        before = [await read(ledger, lambda c, t=t: sorted(map(tuple, c.execute(select(t))))) for t in tables]
+        await ledger._writers.run(lambda c: c.execute(update(ROLLUPS).values(nano=7)).rowcount)
+        await ledger._writers.run(lambda c: c.execute(delete(TAG_ROLLUPS).where(TAG_ROLLUPS.c.value == "x")).rowcount)
+        assert await ledger.rebuild() == 50
+        after = [await read(ledger, lambda c, t=t: sorted(map(tuple, c.execute(select(t))))) for t in tables]
+        assert after == before
+        await audited(ledger)
+
+    place.run(work)
+
+
+def test_an_empty_ledger_has_nothing_to_rebuild(place: Place) -> None:
+    assert place.run(lambda ledger: ledger.rebuild()) == 0
+
+
+def test_pruning_removes_entries_and_keeps_what_was_spent(place: Place) -> None:
+    async def work(ledger: SqlLedger) -> None:
+        hold = await ledger.reserve(asked("1", ttl_seconds=86_400))
+        open_hold = await ledger.reserve(asked("1", ttl_seconds=60))
+        await ledger.settle("p", hold.id, cost("1"))
+        await ledger.record(records(40))
+        before = await everything(ledger, replace(ALL, group_by="tag.team", interval="day"))
+        place.clock.pass_(hours=1)
+        await ledger.record(records(5, seed=2))
+        total = (await ledger.spend(ALL)).items
+        cut = START + timedelta(minutes=30)
+        assert (await ledger.prune(cut), await ledger.prune(cut)) == (41, 0)
+        assert len((await ledger.entries(EntryQuery())).items) == 5
+        assert (await ledger.spend(ALL)).items == total
+        assert await ledger.rebuild() == 0  # those that are left were made before the cut
+        assert (await ledger.spend(ALL)).items == total
+        assert sum(row.nano for row in before) < total[0].nano
+        with pytest.raises(AlreadySettled):
+            await ledger.settle("p", hold.id, cost("1"))
+        place.clock.pass_(days=2)
+        await ledger.prune(START + DAY + timedelta(hours=1))
+        left = await read(ledger, lambda c: c.execute(select(HOLDS.c.id)).scalars().all())
+        assert left == [open_hold.id]  # it is still open: nobody has swept
+
+    place.run(work)
+
+
+def test_refusals_are_counted_by_the_minute(place: Place) -> None:
+    one, other = Refusal("p", "budget_exceeded", "team-a", "some-model"), Refusal("q", "price_unknown")
+
+    async def work(ledger: SqlLedger) -> None:
+        for refusal in (one, other, one):
+            ledger.refused(refusal)
+        await ledger.keep_up_once()
+        ledger.refused(one)
+        await ledger.keep_up_once()
+        place.clock.pass_(minutes=1)
+        ledger.refused(one)
+
+    async def look(ledger: SqlLedger) -> None:
+        found = await ledger.refusals(None, START, START + DAY)
+        minute = timedelta(minutes=1)
+        expected = [(START + minute, one, 1), (START, one, 3), (START, other, 1)]
+        assert [(count.minute, count.refusal, count.count) for count in found] == expected
+        assert [count.refusal for count in await ledger.refusals("q", START, START + DAY)] == [other]
+        assert await ledger.refusals("p", START + 2 * minute, START + DAY) == []
+
+    place.run(work)
+    place.run(look)
+
+
+def test_upkeep_ends_all_holds_that_are_past_their_time_and_forgets_old_answers(place: Place) -> None:
+    async def work(ledger: SqlLedger) -> None:
+        await asyncio.gather(*(ledger.reserve(asked("1", ttl_seconds=1)) for _ in range(1100)))
+        await ledger.reserve(asked("1", ttl_seconds=1), once=once())
+        place.clock.pass_(days=1)
+        await ledger.keep_up_once()
+        assert (await ledger.status()).open_holds == 0
+        assert await read(ledger, lambda c: c.execute(select(ANSWERS)).all()) == []
+        await audited(ledger)
+
+    place.run(work)
