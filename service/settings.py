@@ -24,6 +24,7 @@ class Settings:
 
     data_dir: Path
     config: Path | None = None
+    database_url: str = field(default="", repr=False)
     log: str = "json"
     engine: Literal["native", "library", "python"] = "native"
     require_native: bool = False
@@ -167,6 +168,7 @@ def _names(_variable: str, text: str) -> tuple[str, ...]:
 _READERS: Mapping[str, Callable[[str, str], Any]] = {
     "data_dir": _path,
     "config": _path,
+    "database_url": _text,
     "log": _choice("json", "text", "off"),
     "engine": _choice("native", "library", "python"),
     "require_native": _switch,

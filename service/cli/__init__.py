@@ -18,6 +18,7 @@ _COMMANDS = {
     "trim": ("service.cli.trimming", "Drop a chat's oldest turns until it fits."),
     "prices": ("service.cli.prices", "List, import and compare prices."),
     "vocab": ("service.cli.vocab", "List, verify and add vocabularies."),
+    "ledger": ("service.cli.ledger", "Rebuild the sums of spend, remove old entries."),
     "train": ("service.cli.train", "Train a byte-pair encoding on text."),
     "serve": ("service.cli.serve", "Run the HTTP service."),
 }
