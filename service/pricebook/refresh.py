@@ -152,6 +152,21 @@ class Refresher:
             await self.refresh()
             await self._sleep(self._pause())
 
+    async def run_in_turn(self, may_refresh: Callable[[], bool], look_seconds: float = 60.0) -> None:
+        """As ``run_forever``, among replicas that share the store: one refreshes, and all take up what it kept.
+
+        ``may_refresh`` says whether it is this replica's turn; it may block.
+        """
+        waited = self._options.interval_seconds
+        while True:
+            await asyncio.to_thread(self.restore)
+            due = not self._first_pause() and waited >= self._options.interval_seconds
+            if due and await asyncio.to_thread(may_refresh):
+                await self.refresh()
+                waited = 0.0
+            await self._sleep(look_seconds)
+            waited += look_seconds
+
     def _first_pause(self) -> float:
         """Nothing, or what is left of the interval where a restart follows soon after a refresh."""
         snapshot = self._live.snapshot

@@ -184,15 +184,20 @@ class SqlLedger:
 
 def sql_ledger(database_url: str, data_dir: Path, clock: Callable[[], datetime]) -> SqlLedger:
     """The ledger in PostgreSQL where a URL is given, else in a file in ``data_dir``. Raises ``LedgerNotOpened``."""
+    return _over(sessions(database_url, data_dir), clock)
+
+
+def sessions(database_url: str, data_dir: Path) -> Callable[[bool], Session]:
+    """What makes a connection to the ledger's database, to write or to read. Raises ``LedgerNotOpened``."""
     if not database_url:
-        return _over(lambda writes: SqliteSession(data_dir, writes=writes), clock)
+        return lambda writes: SqliteSession(data_dir, writes=writes)
     try:
         url = make_url(database_url)
     except ArgumentError:
         url = make_url("none://")
     if url.drivername not in ("postgresql", "postgres", "postgresql+asyncpg"):
         raise LedgerNotOpened("WEIGHBRIDGE_DATABASE_URL must be a URL such as postgresql://user@host:5432/weighbridge.")
-    return _over(lambda _writes: PostgresSession(url), clock)
+    return lambda _writes: PostgresSession(url)
 
 
 def _over(make: Callable[[bool], Session], clock: Callable[[], datetime]) -> SqlLedger:
