@@ -67,14 +67,9 @@ class Scope:
 
     def selector(self, project: str) -> str:
         """The scope as one string, which is among ``selectors`` of every call that it counts."""
-        parts = {
-            ScopeKind.ALL: ("all",),
-            ScopeKind.PROJECT: ("project", project),
-            ScopeKind.KEY: ("key", project, self.value or ""),
-            ScopeKind.MODEL: ("model", project, self.value or ""),
-            ScopeKind.TAG: ("tag", project, self.key or "", self.value or ""),
-        }
-        return _SEPARATOR.join(parts[self.kind])
+        if self.kind is ScopeKind.ALL:
+            return _selector(self.kind)
+        return _selector(self.kind, project, *(text for text in (self.key, self.value) if text is not None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +82,7 @@ class Spender:
     model: str | None = None
     tokenizer: str | None = None
     tags: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    _selectors: frozenset[str] | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if len(self.tags) > MAX_TAGS or not all(is_label(text) for pair in self.tags.items() for text in pair):
@@ -97,13 +93,16 @@ class Spender:
 
     def selectors(self) -> frozenset[str]:
         """The selectors of every scope that counts this call."""
-        scopes = [Scope(ScopeKind.ALL), Scope(ScopeKind.PROJECT)]
-        scopes += [Scope(ScopeKind.KEY, self.key_id)] if self.key_id else []
-        if self.model:
-            scopes.append(Scope(ScopeKind.MODEL, self.model))
-            scopes += [Scope(ScopeKind.MODEL, f"{self.provider}/{self.model}")] if self.provider else []
-        scopes += [Scope(ScopeKind.TAG, value, key) for key, value in self.tags.items()]
-        return frozenset(scope.selector(self.project) for scope in scopes)
+        if self._selectors is None:
+            found = [_selector(ScopeKind.ALL), _selector(ScopeKind.PROJECT, self.project)]
+            if self.key_id:
+                found.append(_selector(ScopeKind.KEY, self.project, self.key_id))
+            if self.model:
+                found.append(_selector(ScopeKind.MODEL, self.project, self.model))
+                found.append(_selector(ScopeKind.MODEL, self.project, f"{self.provider}/{self.model}"))
+            found += [_selector(ScopeKind.TAG, self.project, key, value) for key, value in self.tags.items()]
+            object.__setattr__(self, "_selectors", frozenset(found))  # found once: a reserve asks several times
+        return self._selectors or frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,6 +280,10 @@ def checked_tokens(tokens: int) -> int:
     if not 0 <= tokens <= MAX_TOKENS:
         raise InvalidAmount(f"A number of tokens is from 0 to {MAX_TOKENS:,}.")
     return tokens
+
+
+def _selector(kind: ScopeKind, *parts: str) -> str:
+    return _SEPARATOR.join((kind.value, *parts))
 
 
 def is_label(text: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
@@ -23,7 +22,7 @@ from service.domain.ledger import (
 )
 from service.domain.ledger_errors import UnknownBudget, UnknownReservation
 from service.store.changes import require_known
-from service.store.rows import budget_of, entry_of, first_id, held_of, micros, moment, totals_of
+from service.store.rows import budget_of, entry_of, first_id, held_of, json_text, micros, moment, totals_of
 from service.store.tables import BUDGET_PERIODS, BUDGET_VERSIONS, BUDGETS, ENTRIES, HOLDS, REFUSALS
 from service.store.working import padded
 
@@ -104,7 +103,7 @@ def page_of_entries(connection: Connection, query: EntryQuery) -> Page[Entry]:
     if query.provider is not None:
         wanted = wanted.where(ENTRIES.c.provider == query.provider)
     for tag, value in query.tags.items():  # as it stands in the JSON text, whose strings hold no bare quote
-        pair = f"{json.dumps(tag, ensure_ascii=False)}: {json.dumps(value, ensure_ascii=False)}"
+        pair = f"{json_text(tag)}:{json_text(value)}"
         wanted = wanted.where(ENTRIES.c.tags.contains(pair, autoescape=True))
     found = [entry_of(row) for row in connection.execute(wanted)]
     more = len(found) > query.limit

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from decimal import Decimal
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
+import msgspec
 from sqlalchemy import Row
 
 from service.domain.budgets import (
@@ -31,6 +31,8 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 Charge: TypeAlias = tuple[int, int]
 """A budget's id and the start of the period, in microseconds, that something was held or booked in."""
 
+_CHARGES = msgspec.json.Decoder(tuple[Charge, ...])
+_TAGS = msgspec.json.Decoder(dict[str, str])
 _MICROSECOND = timedelta(microseconds=1)
 _NO_TAGS: Mapping[str, str] = MappingProxyType({})
 
@@ -42,6 +44,11 @@ class HeldRow:
     hold: Hold
     charges: tuple[Charge, ...]
     digest: str | None = None
+
+
+def json_text(value: object) -> str:
+    """``value`` as JSON without blanks; letters of any script as they are."""
+    return msgspec.json.encode(value).decode()
 
 
 def micros(at: datetime) -> int:
@@ -108,7 +115,7 @@ def totals_values(charge: Charge, totals: Totals) -> dict[str, Any]:
 
 def held_of(row: Row[Any]) -> HeldRow:
     """A row of ``holds``."""
-    charges = tuple((budget, start) for budget, start in json.loads(row.charges))
+    charges = _CHARGES.decode(row.charges)
     hold = Hold(
         id=row.id,
         spender=_spender(row),
@@ -136,7 +143,7 @@ def held_values(held: HeldRow) -> dict[str, Any]:
         "at": micros(hold.at),
         "expires_at": micros(hold.expires_at),
         "price_revision": hold.price_revision,
-        "charges": json.dumps(held.charges, separators=(",", ":")),
+        "charges": json_text(held.charges),
         "entry_id": hold.entry_id,
         "digest": held.digest,
         **_spender_values(hold.spender),
@@ -185,7 +192,7 @@ def entry_values(entry: Entry) -> dict[str, Any]:
 
 
 def _spender(row: Row[Any]) -> Spender:
-    tags = json.loads(row.tags) if row.tags else _NO_TAGS
+    tags = _TAGS.decode(row.tags) if row.tags else _NO_TAGS
     return Spender(
         row.project, row.key_id or None, row.provider or None, row.model or None, row.tokenizer or None, tags
     )
@@ -198,7 +205,7 @@ def _spender_values(spender: Spender) -> dict[str, Any]:
         "provider": spender.provider or "",
         "model": spender.model or "",
         "tokenizer": spender.tokenizer or "",
-        "tags": json.dumps(dict(sorted(spender.tags.items())), ensure_ascii=False) if spender.tags else "",
+        "tags": json_text(dict(sorted(spender.tags.items()))) if spender.tags else "",
     }
 
 
