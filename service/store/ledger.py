@@ -18,6 +18,7 @@ from service.domain.ledger import (
     Entry,
     EntryQuery,
     Hold,
+    Ledger,
     LedgerStatus,
     Once,
     Page,
@@ -49,7 +50,7 @@ SWEEP_SECONDS = 2.0
 """Time between two rounds of upkeep: a hold that is past its time counts five seconds longer at the most."""
 
 
-class SqlLedger:
+class SqlLedger(Ledger):
     """The port ``Ledger`` over two sets of threads. ``open`` first; ``close`` at the end."""
 
     def __init__(self, writers: Workers, readers: Workers, clock: Callable[[], datetime]) -> None:
@@ -61,7 +62,7 @@ class SqlLedger:
 
     async def open(self) -> None:
         """Bring the tables up to date. Raises ``LedgerUnavailable``, ``LedgerNotOpened``."""
-        await self._writers.run(upgrade, _MIGRATION_SECONDS)
+        await self._writers.run(upgrade, _MIGRATION_SECONDS, _MIGRATION_SECONDS)
 
     async def close(self) -> None:
         """Finish what was begun, and end the threads."""
@@ -138,7 +139,7 @@ class SqlLedger:
 
     async def prune(self, before: datetime) -> int:
         removed = 0
-        while some := await self._writers.run(lambda c: upkeep.prune_some(c, before), _REPORT_SECONDS):
+        while some := await self._writers.run(lambda c: upkeep.prune_some(c, before), _REPORT_SECONDS, _REPORT_SECONDS):
             removed += some
         return removed
 
@@ -154,7 +155,9 @@ class SqlLedger:
 
     async def _rebuild_day(self, start: datetime) -> int:
         end = start + upkeep.DAY
-        return await self._writers.run(lambda c: upkeep.rebuild_between(c, start, end), _REPORT_SECONDS)
+        return await self._writers.run(
+            lambda c: upkeep.rebuild_between(c, start, end), _REPORT_SECONDS, _REPORT_SECONDS
+        )
 
     async def keep_up(self, interval_seconds: float = SWEEP_SECONDS) -> None:
         """Until cancelled: end holds that are past their time, write refusals, forget old answers.

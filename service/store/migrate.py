@@ -22,6 +22,7 @@ def upgrade(connection: Connection) -> None:
     Raises ``LedgerNotOpened`` where the database is newer than this program.
     """
     if connection.dialect.name == "postgresql":  # SQLite's transaction is exclusive anyway
+        connection.execute(text("SET LOCAL lock_timeout = '60s'"))
         connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": _LOCK})
     config = Config()
     config.set_main_option("script_location", str(_STEPS).replace("%", "%%"))

@@ -24,7 +24,7 @@ from service.store.operations import Operation
 T = TypeVar("T")
 
 WAIT_SECONDS = 2.0
-"""Longest time until work begins; what has not begun by then is refused."""
+"""Longest time until a request's work begins; what has not begun by then is refused."""
 
 WORK_SECONDS = 1.5
 """Longest time for one transaction."""
@@ -56,6 +56,7 @@ class Job:
     operation: Operation[Any] | None = None
     work: Callable[[Connection], Any] | None = None
     seconds: float = WORK_SECONDS
+    wait_seconds: float = WAIT_SECONDS
     outcome: object = field(default=None)
 
     @property
@@ -82,10 +83,13 @@ class Workers:
         result: T = await self._put(Job(loop.create_future(), operation=operation))
         return result
 
-    async def run(self, work: Callable[[Connection], T], seconds: float = WORK_SECONDS) -> T:
+    async def run(
+        self, work: Callable[[Connection], T], seconds: float = WORK_SECONDS, wait_seconds: float = WAIT_SECONDS
+    ) -> T:
         """The result of ``work`` in a transaction of its own. Raises as ``carry_out``."""
         loop = asyncio.get_running_loop()
-        result: T = await self._put(Job(loop.create_future(), work=work, seconds=seconds))
+        job = Job(loop.create_future(), work=work, seconds=seconds, wait_seconds=wait_seconds)
+        result: T = await self._put(job)
         return result
 
     async def _put(self, job: Job) -> Any:
@@ -94,7 +98,7 @@ class Workers:
                 raise LedgerUnavailable("the service is ending")
             self._jobs.append(job)
             self._ready.notify()
-        timer = job.future.get_loop().call_later(WAIT_SECONDS, self._give_up, job)
+        timer = job.future.get_loop().call_later(job.wait_seconds, self._give_up, job)
         try:
             return await job.future
         finally:

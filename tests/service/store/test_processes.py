@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import subprocess
 import sys
+import threading
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,10 +16,14 @@ import pytest
 from sqlalchemy import select
 
 from service.domain.budgets import NANO
-from service.domain.ledger import HoldState
-from service.store.ledger import SqlLedger
+from service.domain.ledger import Hold, HoldState
+from service.domain.ledger_errors import BudgetExceeded, InFlight
+from service.store.ledger import SWEEP_SECONDS, SqlLedger
 from service.store.tables import ENTRIES, HOLDS
+from service.store.workers import WAIT_SECONDS
 from tests.service.store.places import Place, asked, audited, budget, cost, read, totals
+from tests.service.store.server import PostgresServer
+from tests.service.store.test_ledger import once
 
 ROOT = Path(__file__).parents[3]
 
@@ -113,3 +120,77 @@ def test_holds_outlive_the_process_and_expire_in_the_next(place: Place) -> None:
     hold = place.run(before)
     place.clock.pass_(seconds=60)
     assert place.run(after) is HoldState.EXPIRED
+
+
+def test_ledgers_that_open_at_once_find_the_tables_made_once(place: Place) -> None:
+    async def work() -> None:
+        ledgers = [place.ledger() for _ in range(4)]
+        await asyncio.gather(*(ledger.open() for ledger in ledgers))
+        for number, ledger in enumerate(ledgers):
+            await ledger.create_budget(budget(f"b{number}"), by="me")
+        assert len((await ledgers[0].budgets("p")).items) == 4
+        await asyncio.gather(*(ledger.close() for ledger in ledgers))
+
+    asyncio.run(work())
+
+
+def test_threads_with_event_loops_of_their_own_share_a_ledger(place: Place) -> None:
+    async def work(ledger: SqlLedger) -> None:
+        await ledger.create_budget(budget(limit="30"), by="me")
+        counts = await asyncio.gather(*(asyncio.to_thread(lambda: asyncio.run(admitted(ledger, 20))) for _ in range(4)))
+        assert sum(counts) == 30
+        await audited(ledger)
+
+    place.run(work)
+
+
+async def admitted(ledger: SqlLedger, number: int) -> int:
+    done = await asyncio.gather(*(ledger.reserve(asked("1")) for _ in range(number)), return_exceptions=True)
+    assert {type(one) for one in done} <= {Hold, BudgetExceeded}
+    return sum(isinstance(one, Hold) for one in done)
+
+
+def test_upkeep_ends_holds_while_the_ledger_runs(place: Place) -> None:
+    async def work(ledger: SqlLedger) -> None:
+        hold = await ledger.reserve(asked("1", ttl_seconds=60))
+        tasks = [asyncio.create_task(ledger.keep_up(0.02)) for _ in range(3)]
+        place.clock.pass_(seconds=60)
+        async with asyncio.timeout(60):
+            while (await ledger.hold("p", hold.id)).state is HoldState.HELD:  # noqa: ASYNC110 - the database tells
+                await asyncio.sleep(0.02)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        assert (await ledger.hold("p", hold.id)).state is HoldState.EXPIRED
+        await audited(ledger)
+
+    place.run(work)
+
+
+def test_a_hold_counts_five_seconds_past_its_time_at_the_most() -> None:
+    assert SWEEP_SECONDS + WAIT_SECONDS < 5
+
+
+@pytest.mark.xdist_group("postgresql")
+def test_a_request_whose_first_is_still_under_way_elsewhere_is_told_so(
+    postgres: PostgresServer, tmp_path: Path
+) -> None:
+    place = Place(postgres.new_database(), tmp_path)
+    begun = threading.Event()
+
+    def slow(result: object) -> bytes:
+        begun.set()
+        time.sleep(2.5)  # in the transaction, with the key's lock
+        return b"first"
+
+    async def work(ledger: SqlLedger) -> None:
+        async with place.opened() as other:
+            first = asyncio.create_task(other.reserve(asked("1"), once=replace(once(), answer=slow)))
+            await asyncio.to_thread(begun.wait)
+            with pytest.raises(InFlight):
+                await ledger.reserve(asked("1"), once=once())
+            await ledger.reserve(asked("1"), once=once("another"))
+            await asyncio.wait([first])
+        assert (await ledger.status()).open_holds == 2 if first.exception() is None else 1
+
+    place.run(work)
