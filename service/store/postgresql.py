@@ -29,7 +29,7 @@ class PostgresSession:
                     "application_name": "weighbridge",
                     "timezone": "UTC",
                     "synchronous_commit": "on",
-                    "lock_timeout": "1500",
+                    "lock_timeout": "1000",  # less than a transaction may take, so that we learn what it waited for
                     "idle_in_transaction_session_timeout": "5000",  # a frozen process must not hold its locks for ever
                 },
             },

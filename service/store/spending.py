@@ -8,16 +8,19 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import (
+    CTE,
     BigInteger,
     ColumnElement,
     Connection,
     Row,
     Select,
+    Table,
     and_,
     column,
     func,
     literal,
     select,
+    text,
     tuple_,
     union_all,
     values,
@@ -57,40 +60,38 @@ def _summed(query: SpendQuery, periods: Sequence[Period]) -> Select[Any]:
     buckets = values(column("start", BigInteger), column("stop", BigInteger), name="buckets").data(
         [(_seconds(period.start), _seconds(period.end or query.end)) for period in periods]
     )
-    bucket = buckets.cte("buckets")
-    parts = [part.subquery() for part in _parts(query)]
-    part = parts[0] if len(parts) == 1 else union_all(*(select(p) for p in parts)).subquery()
-    within = and_(part.c.start >= bucket.c.start, part.c.start < bucket.c.stop)
+    parts = _parts(query, buckets.cte("buckets"))
+    if len(parts) == 1:
+        return parts[0]
+    part = union_all(*parts).subquery()
     sums = [func.sum(part.c[name]).label(name) for name in _SUMS]
-    summed = select(bucket.c.start.label("start"), part.c.grp, *sums).select_from(bucket.join(part, within))
-    return summed.group_by(bucket.c.start, part.c.grp).having(func.sum(part.c.entries) != 0)
+    summed = select(part.c.start, part.c.grp, *sums).group_by(part.c.start, part.c.grp)
+    return summed.having(func.sum(part.c.entries) != 0)
 
 
-def _parts(query: SpendQuery) -> list[Select[Any]]:
-    """What is added up, by start and group: for a tag its values, and all that has no value of it."""
+def _parts(query: SpendQuery, buckets: CTE) -> list[Select[Any]]:
+    """What is added up, by interval and group: for a tag its values, and all that has no value of it."""
     if query.group_by is None:
-        return [_rolled(query, literal(""))]
+        return [_part(query, buckets, ROLLUPS, literal(""))]
     if query.group_by in _GROUPS:
-        return [_rolled(query, ROLLUPS.c[_GROUPS[query.group_by]])]
+        return [_part(query, buckets, ROLLUPS, ROLLUPS.c[_GROUPS[query.group_by]])]
     if not (query.group_by.startswith(_TAG) and is_label(query.group_by.removeprefix(_TAG))):
         raise InvalidQuery("group_by", f"Group by one of {', '.join(_GROUPS)}, or tag.NAME.")
-    tag = TAG_ROLLUPS.c
-    mine = [tag.tag == query.group_by.removeprefix(_TAG), *_within(query, tag.start, tag.project)]
-    tagged = select(tag.start, tag.value.label("grp"), *(tag[name] for name in _SUMS)).where(*mine)
-    counted_twice = select(tag.start, literal("").label("grp"), *((-tag[name]).label(name) for name in _SUMS))
-    return [tagged, _rolled(query, literal("")), counted_twice.where(*mine)]
+    mine = TAG_ROLLUPS.c.tag == query.group_by.removeprefix(_TAG)
+    tagged = _part(query, buckets, TAG_ROLLUPS, TAG_ROLLUPS.c.value).where(mine)
+    counted_twice = _part(query, buckets, TAG_ROLLUPS, literal(""), sign=-1).where(mine)
+    return [tagged, _part(query, buckets, ROLLUPS, literal("")), counted_twice]
 
 
-def _rolled(query: SpendQuery, group: ColumnElement[str]) -> Select[Any]:
-    table = ROLLUPS.c
-    return select(table.start, group.label("grp"), *(table[name] for name in _SUMS)).where(
-        *_within(query, table.start, table.project)
-    )
-
-
-def _within(query: SpendQuery, start: ColumnElement[int], project: ColumnElement[str]) -> list[ColumnElement[bool]]:
-    conditions = [start >= _seconds(query.start), start < _seconds(query.end)]
-    return conditions if query.project is None else [project == query.project, *conditions]
+def _part(query: SpendQuery, buckets: CTE, table: Table, group: ColumnElement[str], sign: int = 1) -> Select[Any]:
+    """Sums of one table, read in the order of its key: interval by interval."""
+    rows = table.c
+    within = and_(rows.start >= buckets.c.start, rows.start < buckets.c.stop)
+    if query.project is not None:
+        within = and_(rows.project == query.project, within)
+    sums = [(sign * func.sum(rows[name])).label(name) for name in _SUMS]
+    summed = select(buckets.c.start.label("start"), group.label("grp"), *sums)
+    return summed.select_from(buckets.join(table, within)).group_by(buckets.c.start, text("grp"))
 
 
 def _row(row: Row[Any]) -> SpendRow:

@@ -131,6 +131,7 @@ def _reports() -> None:
         *_key("start", kind=sa.BigInteger),
         *_key("provider", "model", "key_id", "tokenizer"),
         *_numbers(*_SUMS, "entries", "flagged"),
+        sqlite_with_rowid=False,  # kept in the order of the key, in which a report reads it
     )
     op.create_index("rollups_start", "rollups", ["start"])
     op.create_table(
@@ -139,6 +140,7 @@ def _reports() -> None:
         *_key("start", kind=sa.BigInteger),
         *_key("value"),
         *_numbers(*_SUMS, "entries", "flagged"),
+        sqlite_with_rowid=False,
     )
     op.create_index("tag_rollups_start", "tag_rollups", ["tag", "start"])
     op.create_table(
