@@ -106,7 +106,7 @@ def refused(rule: ImageRule, detail: str, size: tuple[int, int]) -> bool:
     ],
 )
 def test_a_wrong_row_is_refused_with_its_line(tmp_path: Path, text: str, problem: str) -> None:
-    for name in ("framing.toml", "images.toml", "media.toml"):
+    for name in ("framing.toml", "images.toml", "media.toml", "caching.toml"):
         (tmp_path / name).write_bytes((DATA / name).read_bytes())
     (tmp_path / "tools.toml").write_text(text)
     with pytest.raises(InvalidConfig) as refusal:
