@@ -76,6 +76,8 @@ def count_request(
     tally.framing.append(rules.frame.once(thinking=thinking))
     tally.tools.append(_tools(tally, request))
     templated = renderer is not None and rules.frame.template and tally.render(renderer, request)
+    if not templated:
+        tally.less += max(0, rules.frame.low - rules.frame.request)  # some are billed less than their texts take
     if request.template is not None and not templated:
         tally.warn("template_ignored", "chat_template")
     return tally.count(request, window)
@@ -94,8 +96,8 @@ class _Tally:
         self.notices: list[Notice] = []
         self.characters = 0
         self.utf8_bytes = 0
+        self.less = 0  # tokens that the whole may lie below the sum of its parts' lows
         self._spoken = False
-        self._joined_less = 0
         self._stop = stop
         self._words: dict[str, Amount] = {}
 
@@ -193,7 +195,7 @@ class _Tally:
         text, framing, tools, media = map(total, (self.text, self.framing, self.tools, self.media))
         whole = total((text, framing, tools, media)).because(self.scale.accuracy, *self.scale.reasons)
         high = max(whole.high, window or LARGEST_WINDOW) if whole.unbounded else whole.high
-        low = max(0, whole.low - self._joined_less)
+        low = max(0, whole.low - self.less)
         scale, characters = self.scale, self.characters
         return Count(
             scale.model,
@@ -221,7 +223,7 @@ class _Tally:
                 continue
             apart, joined = sum(self.weigh(text).tokens for text in texts), self.weigh("".join(texts)).tokens
             if apart != joined:
-                self._joined_less += max(0, apart - joined)
+                self.less += max(0, apart - joined)
                 self.text.append(Amount(0, 0, max(0, joined - apart)).because(Accuracy.CLOSE, "text_blocks_joined"))
 
     def _joint(self, text: str, joint: str) -> Amount:

@@ -172,6 +172,13 @@ def test_a_system_text_between_two_turns_is_no_turn(count: Counter) -> None:
     assert_no_less(count("claude-sonnet-4-5", Request(told)), count("claude-sonnet-4-5", Request(more)))
 
 
+def test_a_model_that_is_billed_below_its_rule_has_it_within_its_bounds(count: Counter) -> None:
+    """Recorded 8 below the rule, which is more than the 3 that prime the answer."""
+    rule = count("gpt-4o", user(Text("What is the capital of France?"))).tokens
+    whole = count("gpt-4o-search-preview", user(Text("What is the capital of France?")))
+    assert (whole.tokens, whole.low, whole.accuracy) == (rule, rule - 8, "close")
+
+
 @pytest.mark.parametrize("model", ["gpt-4o", "gpt-5"])
 def test_texts_that_follow_one_another_may_be_read_as_one(count: Counter, model: str) -> None:
     """3 tokens each apart, 1 joined."""
