@@ -61,10 +61,15 @@ class TokenCounterAnswer(msgspec.Struct, frozen=True):
 
 
 class SpendRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A model with the ``messages`` it would be sent, or the ``completion_response`` of a call that was made."""
+    """A model with the ``messages`` and tools it would be sent, or the ``completion_response`` of a call made."""
 
     model: str | None = None
     messages: list[Any] | None = None
+    tools: list[Any] | None = None
+    tool_choice: str | dict[str, Any] | None = None
+    functions: list[Any] | None = None
+    function_call: str | dict[str, Any] | None = None
+    system: str | list[Any] | None = None
     completion_response: dict[str, Any] | None = None
 
 

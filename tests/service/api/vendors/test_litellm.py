@@ -74,6 +74,14 @@ def test_messages_cost_what_they_cost_as_input(api: Api) -> None:
     assert answer == {"cost": 0.0000275}  # 11 tokens at 2.50 dollars a million
 
 
+def test_tools_cost_what_they_cost_as_input(api: Api) -> None:
+    """31 tokens at 2.50 dollars a million; 8 of them for the message."""
+    function = {"name": "foo", "parameters": {"type": "object", "properties": {}}}
+    body = {"model": "gpt-4o", "messages": [{"role": "user", "content": "hello"}]}
+    for tools in ({"functions": [function]}, {"tools": [{"type": "function", "function": function}]}):
+        assert ask(api, "/spend/calculate", **body, **tools) == {"cost": 0.0000775}
+
+
 def test_an_answered_call_costs_what_it_used(api: Api) -> None:
     usage = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}
     response = {"id": "chatcmpl-1", "object": "chat.completion", "model": "gpt-4o", "choices": [], "usage": usage}
