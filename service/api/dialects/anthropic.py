@@ -175,7 +175,9 @@ _BLOCKS: Mapping[str, Callable[[Node, Probes], Iterator[Part]]] = {
 def _tools(body: Node) -> Iterator[Tool]:
     for node in body.children("tools"):
         kind = node.text("type", "custom")
-        if kind == "custom" or node.has("input_schema"):
+        if node.has("input_examples"):
+            yield hosted_tool(node, kind)  # how examples are shown is not published
+        elif kind == "custom" or node.has("input_schema"):
             yield function_tool(node, "input_schema", node.path)
         elif kind == "function" and node.has("function"):  # gateways take OpenAI's tools too
             yield function_tool(node.child("function"), "parameters", node.path)

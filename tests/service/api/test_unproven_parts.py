@@ -58,3 +58,16 @@ def test_a_picture_by_an_unproven_rule_says_why_it_is_no_surer(api: Api) -> None
     answer = api.count(model="gpt-4.1-mini", messages=messages)
     assert (answer["accuracy"], answer["accuracy_reasons"]) == ("close", ["image_rule_unproven"])
     assert api.count(model="gpt-4o", messages=messages)["accuracy_reasons"] == []
+
+
+def test_examples_of_a_tools_input_are_counted_with_room(api: Api) -> None:
+    tool = {"name": "f", "description": "d", "input_schema": {"type": "object"}}
+    examples = [{"place": "somewhere " * 30}]
+
+    def count(**more: Any) -> dict[str, Any]:
+        return api.count(model="claude-sonnet-4-5", request={"messages": ASKED, "tools": [tool | more]})
+
+    told, bare = count(input_examples=examples), count()
+    assert told["tokens"] >= bare["tokens"] + 30
+    assert (told["accuracy"], bare["accuracy"]) == ("approximate", "close")
+    assert [(w["code"], w["path"]) for w in told["warnings"]] == [("unsupported_tool", "request.tools[0]")]
