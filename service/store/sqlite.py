@@ -93,6 +93,10 @@ class _Turn:
         finally:
             fcntl.flock(turn, fcntl.LOCK_UN)
 
+    def __del__(self) -> None:
+        for file in self._files or ():
+            os.close(file)
+
     def _open(self) -> tuple[int, int]:
         self._paths[0].parent.mkdir(parents=True, exist_ok=True)
         gate, turn = (os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600) for path in self._paths)
