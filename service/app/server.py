@@ -97,7 +97,8 @@ def serve(app: FastLane, assembly: Assembly, listener: socket.socket) -> None:
     """Serve ``app`` on ``listener`` until SIGTERM or SIGINT."""
     for message in unknown_variables(os.environ):
         _say(message)
-    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    # Its warnings are about what was sent (no HTTP, an upgrade to WebSocket): anyone could fill the log with them.
+    logging.getLogger("uvicorn").setLevel(logging.ERROR)
     config = uvicorn.Config(
         cast("Any", app),
         log_config=None,

@@ -128,6 +128,20 @@ def test_each_request_is_one_json_line(serve):
     assert by_id["id-2"]["ms"] > 0
 
 
+def test_what_is_no_http_and_what_asks_for_another_protocol_adds_no_line_of_another_form(serve):
+    server = serve()
+    upgrade = b"GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+    for sent in (b"\x16\x03\x01 no http\r\n\r\n", upgrade, b"CONNECT /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"):
+        with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+            connection.sendall(sent)
+            assert connection.recv(65536).startswith(b"HTTP/1.1 ")
+    assert httpx.get(f"{server.url}/livez").status_code == 200
+    server.stop()
+    lines = server.log.read_text().splitlines()
+    assert [line for line in lines if not line.startswith(("weighbridge ", "{"))] == []
+    assert sum('"route":"/livez"' in line for line in lines) == 3
+
+
 def test_a_body_sent_in_chunks_is_cut_off_at_the_limit_and_the_sender_sees_why(serve):
     server = serve(max_body_bytes="100000")
 
