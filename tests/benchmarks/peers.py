@@ -6,6 +6,7 @@ Special tokens are ordinary text throughout. A library is imported only when it 
 from __future__ import annotations
 
 import importlib.util
+import os
 import tempfile
 import unicodedata
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from pathlib import Path
 from adapters.bpe.vocabulary import read_ranks
 from adapters.loader import LoaderOptions, Vocabularies, read_verified
 from adapters.manifest import read_manifest
+from adapters.native.cores import Cores
 from adapters.port import Tokenizer, TokenizerSpec
 from adapters.tiktoken import build_encoding
 
@@ -58,7 +60,8 @@ def open_peer(name: str, vocabulary: str) -> Peer:
 
 def _weighbridge(engine: str) -> Callable[[TokenizerSpec], Peer]:
     def opened(spec: TokenizerSpec) -> Peer:
-        tokenizer = Vocabularies(read_manifest().vendored, LoaderOptions(engine=engine)).load(spec.name)  # type: ignore[arg-type]
+        options = LoaderOptions(engine=engine, cores=Cores(len(os.sched_getaffinity(0))))  # type: ignore[arg-type]
+        tokenizer = Vocabularies(read_manifest().vendored, options).load(spec.name)
         return Peer(tokenizer.count, tokenizer.encode if isinstance(tokenizer, Tokenizer) else _no_ids)
 
     return opened
