@@ -1,7 +1,7 @@
 """Counts that are known from elsewhere.
 
-Origins: tables 0.2 and 0.3 of the shared cases' `reports.md` (measured with tiktoken 0.14), its cases by letter and
-number, and `vectors.jsonl` beside it, read in place. The six strings were measured with each family's own library.
+Origins: what tiktoken 0.14 gives for strings that public reports of faulty counters name, and recorded vectors, read in
+place where they are at hand. The six strings were measured with each family's own library.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SIX_COUNTS = {
     "qwen": (4, 4, 5, 4, 12, 6),
     "tekken": (4, 4, 6, 4, 12, 9),
 }
-# reports.md table 0.2: text, cl100k, o200k; special tokens as ordinary text.
+# Text, cl100k, o200k; special tokens as ordinary text.
 PLAIN_COUNTS = (
     ("", 0, 0),
     ("Hello, world!", 4, 4),
@@ -64,7 +64,7 @@ PLAIN_COUNTS = (
     (" Infrast", 3, 3),
     ("ructure", 3, 3),
 )
-# reports.md table 0.3: text, cl100k, o200k.
+# Hostile strings: text, cl100k, o200k.
 HOSTILE_COUNTS = (
     ("a" * 100_000, 12_500, 12_500),
     ("^" * 1_000_000, 250_000, 125_000),
