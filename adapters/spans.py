@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
+from adapters.port import Piece
 from adapters.unicode import Change
 
 _SURROGATE_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
@@ -45,3 +46,24 @@ def joined_surrogates(text: str) -> Iterator[Change]:
     """What ``well_formed`` shortens: two surrogates that make one character. A lone one stays one character."""
     for match in _SURROGATE_PAIR.finditer(text):
         yield Change(match.start(), match.end(), match.group().encode("utf-16", "surrogatepass").decode("utf-16"))
+
+
+def spanned_pieces(
+    text: str,
+    stretches: Iterable[tuple[str, int | None]],
+    placed: Callable[[str], Iterable[tuple[int, bytes, int, int]]],
+) -> list[Piece]:
+    """The tokens of ``text`` with their spans in it.
+
+    ``stretches`` are its well-formed text cut at the literals of special tokens, each literal with its id. ``placed``
+    gives id, bytes and span within the stretch of every token of ordinary text.
+    """
+    to_original = SpanMap(joined_surrogates(text))
+    found: list[Piece] = []
+    offset = 0
+    for stretch, special_id in stretches:
+        tokens = placed(stretch) if special_id is None else [(special_id, stretch.encode(), 0, len(stretch))]
+        for token_id, data, first, last in tokens:
+            found.append(Piece(token_id, data, *to_original.original(offset + first, offset + last)))
+        offset += len(stretch)
+    return found

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from adapters.bpe.encode import merge
 from adapters.bpe.patterns import Splitter
 from adapters.port import NO_TOKENS, InvalidIds, Piece, Stop, TokenizerSpec, VocabularyDamaged, well_formed
-from adapters.spans import SpanMap, joined_surrogates
+from adapters.spans import SpanMap, spanned_pieces
 from adapters.special import SpecialTokens
 from adapters.unicode import changes, normalize
 
@@ -132,19 +132,7 @@ class BpeTokenizer:
 
     def pieces(self, text: str, *, parse_special: bool = False) -> list[Piece]:
         """The tokens of ``text`` with their bytes and their spans in it."""
-        to_original = SpanMap(joined_surrogates(text))
-        found: list[Piece] = []
-        offset = 0
-        for stretch, special_id in self._stretches(well_formed(text), parse_special):
-            if special_id is not None:
-                start, end = to_original.original(offset, offset + len(stretch))
-                found.append(Piece(special_id, stretch.encode(), start, end))
-            else:
-                for token_id, data, first, last in self._placed(stretch):
-                    start, end = to_original.original(offset + first, offset + last)
-                    found.append(Piece(token_id, data, start, end))
-            offset += len(stretch)
-        return found
+        return spanned_pieces(text, self._stretches(well_formed(text), parse_special), self._placed)
 
     def _placed(self, stretch: str) -> Iterator[tuple[int, bytes, int, int]]:
         """Id, bytes and span in ``stretch`` of every token of ordinary text."""

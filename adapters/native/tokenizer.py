@@ -9,7 +9,7 @@ from adapters.native._core import Vocabulary
 from adapters.native.cores import WORTH_SHARING, Cores
 from adapters.native.families import FAMILIES, classes
 from adapters.port import NO_TOKENS, InvalidIds, Piece, Stop, TokenizerSpec, VocabularyDamaged, well_formed
-from adapters.spans import SpanMap, joined_surrogates
+from adapters.spans import SpanMap, spanned_pieces
 from adapters.special import SpecialTokens
 from adapters.unicode import changes, normalize
 
@@ -106,21 +106,9 @@ class NativeTokenizer:
 
     def pieces(self, text: str, *, parse_special: bool = False) -> list[Piece]:
         """The tokens of ``text`` with their bytes and their spans in it."""
-        to_original = SpanMap(joined_surrogates(text))
         repaired = well_formed(text)
         stretches = self._special.split(repaired) if parse_special else iter([(repaired, None)])
-        found: list[Piece] = []
-        offset = 0
-        for stretch, special_id in stretches:
-            if special_id is not None:
-                start, end = to_original.original(offset, offset + len(stretch))
-                found.append(Piece(special_id, stretch.encode(), start, end))
-            else:
-                for token_id, data, first, last in self._placed(stretch):
-                    start, end = to_original.original(offset + first, offset + last)
-                    found.append(Piece(token_id, data, start, end))
-            offset += len(stretch)
-        return found
+        return spanned_pieces(text, stretches, self._placed)
 
     def _placed(self, stretch: str) -> Iterator[tuple[int, bytes, int, int]]:
         """Id, bytes and span in ``stretch`` of every token of ordinary text; the tokens leave nothing out."""

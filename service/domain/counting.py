@@ -122,10 +122,6 @@ class Weigher:
         except KeyError:
             raise UnknownTokenizer(sorted(self._by_tokenizer)) from None
 
-    def scale_of_model(self, model: str, provider: str | None = None) -> Scale:
-        """The scale of a model. Raises ``UnknownModel``, ``NoTokenizer``."""
-        return self.scale_of(self.catalog.resolve(model, provider))
-
     def scale_of(self, found: Resolution) -> Scale:
         """The scale of a model that was resolved. Raises ``NoTokenizer``."""
         key = (found.model.provider, found.model.id, found.provider, found.rule)

@@ -86,7 +86,8 @@ def test_a_template_of_ones_own_is_refused_unless_allowed(api: Api) -> None:
 @pytest.mark.parametrize("model", ["deepseek-v3", "deepseek-r1", "deepseek-v3.1"])
 def test_stretches_between_special_tokens_count_as_in_the_whole(services: Services, model: str) -> None:
     """A Hugging Face vocabulary parts a text at special tokens first, so what stands between is counted apart."""
-    spec, scale = services.weigher.catalog.resolve(model).model, services.weigher.scale_of_model(model)
+    found = services.weigher.catalog.resolve(model)
+    spec, scale = found.model, services.weigher.scale_of(found)
     for text in ("Hello", " x ", "\n\nx\n", "你好，世界", "a\tb  c", "👍🏽", "12345678", "  ", "don't", "<b>x</b>"):
         messages = [{"role": role, "content": text * 2} for role in ("system", "user", "assistant", "user")]
         chat = services.renderer.render(spec, messages)
