@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
@@ -21,10 +21,18 @@ from tests.service.pricebook import price_server
 
 pytestmark = pytest.mark.xdist_group("server")
 MARK = "zebra7secret"
+SLOW = {"engine": "python", "require_native": "0", "vocabularies": "o200k_base"}
+"""Settings with which a count of megabytes takes seconds."""
 
 
 def _post(url: str, body: object, **options: object) -> httpx.Response:
     return httpx.post(f"{url}/v1/count", json=body, timeout=120, **options)
+
+
+def _wait_until_counting(client: httpx.Client, answer: Future[httpx.Response]) -> None:
+    while b"weighbridge_pool_depth 0.0" in client.get("/metrics").content:
+        assert not answer.done(), "answered before it was seen in the pool"
+        time.sleep(0.01)
 
 
 def test_probes_answer_while_ten_large_bodies_are_counted(serve):
@@ -44,27 +52,25 @@ def test_probes_answer_while_ten_large_bodies_are_counted(serve):
 
 
 def test_sigterm_lets_running_counts_end_and_exits_with_0(serve):
-    server = serve(workers="1")
-    body = {"model": "gpt-4o", "text": "a truck, weighed; " * 500_000}
-    with ThreadPoolExecutor(1) as sender:
+    server = serve(workers="1", **SLOW)
+    body = {"model": "gpt-4o", "text": long_string(2_000_000, seed=1)}
+    with ThreadPoolExecutor(1) as sender, httpx.Client(base_url=server.url, timeout=60) as watcher:
         answer = sender.submit(_post, server.url, body)
-        while b"weighbridge_pool_depth 0.0" in httpx.get(f"{server.url}/metrics", timeout=60).content:
-            time.sleep(0.01)
+        _wait_until_counting(watcher, answer)
         server.process.send_signal(signal.SIGTERM)
-        assert answer.result().json()["tokens"] > 1_000_000
+        assert answer.result().json()["tokens"] > 500_000
     assert server.process.wait(60) == 0
     with pytest.raises(httpx.TransportError):
         httpx.get(f"{server.url}/livez")
 
 
 def test_readiness_fails_on_open_connections_once_the_service_drains(serve):
-    server = serve(workers="1")
-    body = {"model": "gpt-4o", "text": "a truck, weighed; " * 800_000}
+    server = serve(workers="1", **SLOW)
+    body = {"model": "gpt-4o", "text": long_string(2_000_000, seed=2)}
     with httpx.Client(base_url=server.url, timeout=60) as kept, ThreadPoolExecutor(1) as sender:
         assert kept.get("/readyz").json()["status"] == "ok"
         answer = sender.submit(_post, server.url, body)
-        while b"weighbridge_pool_depth 0.0" in kept.get("/metrics").content:
-            time.sleep(0.01)
+        _wait_until_counting(kept, answer)
         with socket.create_connection(("127.0.0.1", server.port)) as probe:
             probe.sendall(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\n")
             time.sleep(0.2)
@@ -225,8 +231,7 @@ def test_a_body_full_of_beginnings_of_special_tokens_holds_up_nobody(serve):
 
 
 def test_work_past_its_deadline_ends_and_frees_its_place(serve):
-    plain = {"engine": "python", "require_native": "0", "vocabularies": "o200k_base"}  # slow enough to be late
-    server = serve(deadline_seconds="1", workers="1", queue_limit="0", **plain)
+    server = serve(deadline_seconds="1", workers="1", queue_limit="0", **SLOW)
     late = _post(server.url, {"model": "gpt-4o", "text": long_string(4_000_000, seed=3)})
     assert (late.status_code, late.json()["code"]) == (503, "deadline_exceeded")
     for _ in range(200):
