@@ -12,6 +12,7 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 PREFIX = "WEIGHBRIDGE_"
+_LONGEST_SECRET = 4096
 
 
 class InvalidSetting(Exception):
@@ -25,6 +26,8 @@ class Settings:
     data_dir: Path
     config: Path | None = None
     database_url: str = field(default="", repr=False)
+    secret: str = field(default="", repr=False)
+    secret_file: Path | None = None
     log: str = "json"
     engine: Literal["native", "library", "python"] = "native"
     require_native: bool = False
@@ -77,6 +80,31 @@ class Settings:
             if text:
                 values[item.name] = _READERS[item.name](variable, text)
         return cls(**values)
+
+
+def secret_text(settings: Settings, name: str) -> str:
+    """A key or the like, from its setting or from the file that ``<name>_file`` names; empty where neither is set.
+
+    Raises ``InvalidSetting``.
+    """
+    text: str = getattr(settings, name)
+    file: Path | None = getattr(settings, f"{name}_file")
+    variable = PREFIX + name.upper()
+    if text and file:
+        raise InvalidSetting(f"Set one of {variable} and {variable}_FILE, not both.")
+    if file is not None:
+        variable += "_FILE"
+        try:
+            with file.open("rb") as opened:
+                data = opened.read(_LONGEST_SECRET + 1)
+        except OSError as error:
+            raise InvalidSetting(f"{variable} cannot be read: {error.strerror}.") from None
+        text = data.decode("latin-1").strip()
+        if not text:
+            raise InvalidSetting(f"{variable} is empty.")
+    if len(text) > _LONGEST_SECRET or not text.isascii() or (text and not text.isprintable()) or " " in text:
+        raise InvalidSetting(f"{variable} holds no key: it is too long, or has blanks or characters that no key has.")
+    return text
 
 
 def unknown_variables(env: Mapping[str, str]) -> list[str]:
@@ -169,6 +197,8 @@ _READERS: Mapping[str, Callable[[str, str], Any]] = {
     "data_dir": _path,
     "config": _path,
     "database_url": _text,
+    "secret": _text,
+    "secret_file": _path,
     "log": _choice("json", "text", "off"),
     "engine": _choice("native", "library", "python"),
     "require_native": _switch,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import msgspec
 
 from adapters.port import DeadlineExceeded, InvalidIds, StretchTooLong, TokenizerError
+from service.domain import ledger_errors as ledger
 from service.domain.errors import (
     ChatNotRendered,
     InconsistentUsage,
@@ -69,24 +70,50 @@ _TABLE: Mapping[type[Exception], _Row] = {
     InvalidIds: _Row(422, "invalid_ids"),
     ChatNotRendered: _Row(422, "chat_not_rendered"),
     TemplateNotAllowed: _Row(422, "chat_template_not_allowed"),
+    ledger.LedgerUnavailable: _Row(503, "ledger_unavailable", retry_after=1),
+    ledger.LedgerNotOpened: _Row(503, "ledger_unavailable", retry_after=30),
+    ledger.InvalidBudget: _Row(422, "invalid_budget"),
+    ledger.InvalidQuery: _Row(422, "invalid_query"),
+    ledger.InvalidAmount: _Row(422, "invalid_amount"),
+    ledger.UnknownBudget: _Row(404, "unknown_budget"),
+    ledger.BudgetExists: _Row(409, "budget_exists"),
+    ledger.BudgetHasHolds: _Row(409, "budget_has_holds"),
+    ledger.BudgetExceeded: _Row(402, "budget_exceeded"),
+    ledger.TokensRequired: _Row(422, "tokens_required"),
+    ledger.UnknownReservation: _Row(404, "unknown_reservation"),
+    ledger.AlreadySettled: _Row(409, "already_settled"),
+    ledger.ReservationClosed: _Row(409, "reservation_closed"),
+    ledger.KeyReused: _Row(422, "idempotency_key_reused"),
+    ledger.InFlight: _Row(409, "idempotency_in_flight", retry_after=1),
     DeadlineExceeded: _Row(503, "deadline_exceeded", retry_after=1),
     StretchTooLong: _Row(413, "text_too_long"),
     TokenizerError: _Row(422, "text_not_countable"),
 }
 
 TITLES: Mapping[str, str] = {
+    "already_settled": "The reservation was settled with another content",
     "ambiguous_dialect": "The body could be in more than one wire form",
     "bad_host": "The Host header is not one of this service's names",
     "bad_origin": "The Origin header belongs to another site",
+    "budget_exceeded": "The reservation does not fit the budget",
+    "budget_exists": "The budget exists already",
+    "budget_has_holds": "The budget has open reservations",
     "chat_not_rendered": "The chat template does not take these messages",
     "chat_template_not_allowed": "Chat templates of a caller's own are not run here",
     "deadline_exceeded": "The answer took longer than the deadline",
+    "idempotency_in_flight": "The first request with this Idempotency-Key is under way",
+    "idempotency_key_reused": "The Idempotency-Key belongs to another request",
     "inconsistent_usage": "The usage contradicts itself",
     "inexact": "An exact count was asked for and there is none",
     "internal_error": "The service failed",
+    "invalid_amount": "The amount cannot be that of a call",
+    "invalid_budget": "A budget cannot be so",
+    "invalid_idempotency_key": "The Idempotency-Key is none",
     "invalid_ids": "An id is not in the vocabulary",
     "invalid_json": "The body is not JSON",
+    "invalid_query": "The report cannot be made so",
     "invalid_request": "The body does not fit the route",
+    "ledger_unavailable": "The ledger's database cannot be used",
     "method_not_allowed": "The route does not take this method",
     "no_ids": "The vocabulary counts tokens and cannot name them",
     "no_tokenizer": "The model is known, but no tokenizer for it",
@@ -97,14 +124,18 @@ TITLES: Mapping[str, str] = {
     "request_body_encoding_invalid": "The body is not what its Content-Encoding says",
     "request_body_encoding_unsupported": "The body's Content-Encoding is not taken",
     "request_body_timeout": "The body did not arrive in time",
+    "reservation_closed": "The reservation holds nothing any more",
     "request_body_too_large": "The body is too large",
     "request_body_too_large_after_decoding": "The body is too large once decompressed",
     "sampling_unsupported": "The tokenizer has only one encoding of a text",
     "text_not_countable": "The tokenizer could not take the text",
     "text_not_utf8": "The text is not UTF-8",
     "text_too_long": "The text is too long for this route",
+    "tokens_required": "A budget with a token limit needs tokens",
+    "unknown_budget": "No such budget",
     "unknown_dialect": "The wire form of the request is not recognised",
     "unknown_model": "No such model",
+    "unknown_reservation": "No such reservation",
     "unknown_tokenizer": "No such tokenizer",
     "unsupported_media_type": "The body is of a kind that the route does not take",
     "usage_missing": "A count that the cost depends on is not there",
@@ -119,7 +150,8 @@ def as_problem(error: Exception, request_id: str = "") -> tuple[Problem, dict[st
         if isinstance(error, kind):
             headers = {"retry-after": str(row.retry_after)} if row.retry_after else {}
             nearest = getattr(error, "nearest", ())
-            return _problem(row.status, row.code, str(error), "", request_id, nearest), headers
+            path = getattr(error, "field", "")
+            return _problem(row.status, row.code, str(error), path, request_id, nearest), headers
     detail = "Something failed that should not. The log names the place under this request id."
     return _problem(500, "internal_error", detail, "", request_id), {}
 

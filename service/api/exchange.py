@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any
 
 from service.api.vendors.shape import Shape, refusal
+from service.domain.access import ANYONE
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -25,15 +26,16 @@ _REQUEST_ID = re.compile(rb"[A-Za-z0-9._:-]{1,128}")
 
 
 class Exchange:
-    """The facts of one request, gathered once: headers, its id, its route template, its body once read."""
+    """The facts of one request, gathered once: headers, its id, its route template, its body once read, who asks."""
 
-    __slots__ = ("body", "headers", "request_id", "route", "started", "status")
+    __slots__ = ("body", "caller", "headers", "request_id", "route", "started", "status")
 
     def __init__(self, scope: Scope) -> None:
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         self.request_id = request_id(self.headers.get(b"x-request-id", b""))
         self.route = "unmatched"
         self.body = b""
+        self.caller = ANYONE
         self.status = 0
         self.started = time.perf_counter()
         scope[_KEY] = self

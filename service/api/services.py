@@ -15,10 +15,12 @@ from service.domain.compare import COMMON, ScriptOf
 from service.domain.counting import Scale, Weigher
 from service.domain.errors import UnknownModel
 from service.domain.framing import MessageFraming
+from service.domain.ledger import Ledger
 from service.domain.ports import ChatRenderer
 from service.domain.pricing import Pricer
 from service.domain.remote import RemoteCounter
 from service.domain.rulebook import RuleBook
+from service.domain.secret import Secret
 from service.domain.wrapping import Wrapping
 from service.metrics import Metrics
 from service.settings import Settings
@@ -46,6 +48,8 @@ class Services:
     pool: CountPool
     specs: Mapping[str, TokenizerSpec]
     pricer: Pricer
+    ledger: Ledger
+    secret: Secret
     framings: Sequence[MessageFraming] = ()
     compared: Sequence[str] = ()
     script_of: ScriptOf = lambda _character: COMMON

@@ -25,6 +25,7 @@ from service.api.hot import HotRoutes
 from service.api.pool import CountPool
 from service.api.routes.weighing import HOT
 from service.api.services import Lifecycle, Services
+from service.app.secret import service_secret
 from service.configfile import Config, load_catalog, read_config
 from service.configfile.rules import rule_book
 from service.configfile.shipped import chat_marks, compared_models, message_framings, wrappings
@@ -40,6 +41,7 @@ from service.rendering.library import read_library
 from service.rendering.pictures import HeaderSizer
 from service.rendering.templates import TemplateRenderer
 from service.settings import InvalidSetting, Settings
+from service.store.ledger import sql_ledger
 
 if TYPE_CHECKING:
     from genai_prices.types import Provider
@@ -74,6 +76,8 @@ class Assembly:
         self._loaded: dict[str, tuple[TokenizerSpec, TokenCounter]] = {}
         self._lock = threading.Lock()
         self.remote = vendor_counter(settings, self.metrics.remote_counted)
+        self.ledger = sql_ledger(settings.database_url, settings.data_dir, lambda: datetime.now(UTC))
+        self.secret = service_secret(settings)
         self._prices = self.bundled
         self._config = self._read_config()
         self.services = self._build(self._config, self._prices)
@@ -131,6 +135,8 @@ class Assembly:
             pool=self.pool,
             specs=specs,
             pricer=Pricer(catalog, book),
+            ledger=self.ledger,
+            secret=self.secret,
             rules=self._rules,
             probes=Probes(image_size=HeaderSizer()),
             renderer=TemplateRenderer(

@@ -21,6 +21,7 @@ from service.api.lane import FastLane
 from service.app.assembly import Assembly
 from service.app.refreshing import asked_for, refresh_prices
 from service.domain.errors import DomainError
+from service.domain.ledger_errors import LedgerNotOpened, LedgerUnavailable
 from service.settings import InvalidSetting, unknown_variables
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -33,6 +34,7 @@ class Server(uvicorn.Server):
         super().__init__(config)
         self._assembly = assembly
         self._refresh = asked_for(assembly)
+        assembly.secret.key("")  # says now what is missing, and not when it is needed
         self._tasks: set[asyncio.Task[None]] = set()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -50,6 +52,7 @@ class Server(uvicorn.Server):
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._reload)
         if self._refresh is not None:
             self._begin(refresh_prices(self._assembly, self._refresh))
+        self._begin(keep_ledger(self._assembly))
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End what runs beside the requests, then drain, then close the connections to vendors."""
@@ -57,6 +60,7 @@ class Server(uvicorn.Server):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)  # none of them may keep the drain from happening
         await super().shutdown(sockets)
+        await self._assembly.ledger.close()
         if self._assembly.remote is not None:
             await self._assembly.remote.close()
 
@@ -67,6 +71,15 @@ class Server(uvicorn.Server):
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+async def keep_ledger(assembly: Assembly) -> None:
+    """Open the ledger and look after it until cancelled; where it cannot be opened the service counts all the same."""
+    try:
+        await assembly.ledger.open()
+    except (LedgerUnavailable, LedgerNotOpened) as error:
+        _say(f"budgets and spend cannot be used yet: {error}")
+    await assembly.ledger.keep_up()
 
 
 def reload(assembly: Assembly) -> None:

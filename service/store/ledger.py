@@ -8,8 +8,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TypeVar
 
-from sqlalchemy import make_url
+from sqlalchemy import Connection, make_url
 from sqlalchemy.exc import ArgumentError
 
 from service.domain.budgets import Balance, BudgetSpec, Spender, Terms
@@ -35,11 +36,13 @@ from service.domain.ledger_errors import LedgerNotOpened, LedgerUnavailable
 from service.store import reading, upkeep
 from service.store.changes import ChangeBudget, CreateBudget, DeleteBudget
 from service.store.migrate import upgrade
-from service.store.operations import EXPIRED_AT_ONCE, Expire, Extend, Record, Release, Reserve, Settle
+from service.store.operations import EXPIRED_AT_ONCE, Expire, Extend, Operation, Record, Release, Reserve, Settle
 from service.store.postgresql import PostgresSession
 from service.store.spending import page_of_spend
 from service.store.sqlite import SqliteSession
-from service.store.workers import Session, Workers
+from service.store.workers import WAIT_SECONDS, WORK_SECONDS, Session, Workers
+
+T = TypeVar("T")
 
 _MIGRATION_SECONDS = 300.0
 _REPORT_SECONDS = 30.0
@@ -51,7 +54,10 @@ SWEEP_SECONDS = 2.0
 
 
 class SqlLedger(Ledger):
-    """The port ``Ledger`` over two sets of threads. ``open`` first; ``close`` at the end."""
+    """The port ``Ledger`` over two sets of threads. ``close`` at the end.
+
+    It opens itself with the first call, and again with the next where the database was down; ``open`` says why not.
+    """
 
     def __init__(self, writers: Workers, readers: Workers, clock: Callable[[], datetime]) -> None:
         self._writers = writers
@@ -59,10 +65,11 @@ class SqlLedger(Ledger):
         self._clock = clock
         self._refusals: Counter[tuple[int, Refusal]] = Counter()
         self._forget_at = datetime.min.replace(tzinfo=UTC)
+        self._opened = False
 
     async def open(self) -> None:
         """Bring the tables up to date. Raises ``LedgerUnavailable``, ``LedgerNotOpened``."""
-        await self._writers.run(upgrade, _MIGRATION_SECONDS, _MIGRATION_SECONDS)
+        await self._open(_MIGRATION_SECONDS)
 
     async def close(self) -> None:
         """Finish what was begun, and end the threads."""
@@ -71,57 +78,57 @@ class SqlLedger(Ledger):
         await asyncio.gather(asyncio.to_thread(self._writers.close), asyncio.to_thread(self._readers.close))
 
     async def create_budget(self, spec: BudgetSpec, *, by: str, once: Once | None = None) -> Balance:
-        return await self._writers.carry_out(CreateBudget(spec, by, once))
+        return await self._carry_out(CreateBudget(spec, by, once))
 
     async def change_budget(
         self, project: str, name: str, change: Callable[[Terms], Terms], *, by: str, once: Once | None = None
     ) -> Balance:
-        return await self._writers.carry_out(ChangeBudget(project, name, change, by, once))
+        return await self._carry_out(ChangeBudget(project, name, change, by, once))
 
     async def delete_budget(self, project: str, name: str, *, by: str) -> None:
-        await self._writers.carry_out(DeleteBudget(project, name, by))
+        await self._carry_out(DeleteBudget(project, name, by))
 
     async def budget(self, project: str, name: str) -> Balance:
         now = self._clock()
-        return await self._readers.run(lambda c: reading.one_balance(c, project, name, now))
+        return await self._read(lambda c: reading.one_balance(c, project, name, now))
 
     async def budgets(self, project: str | None, *, cursor: str | None = None, limit: int = 100) -> Page[Balance]:
         now, after = self._clock(), int(cursor) if cursor is not None and cursor.isdecimal() else 0
-        return await self._readers.run(lambda c: reading.page_of_balances(c, project, now, after, limit))
+        return await self._read(lambda c: reading.page_of_balances(c, project, now, after, limit))
 
     async def budget_versions(self, project: str, name: str) -> Sequence[BudgetVersion]:
-        return await self._readers.run(lambda c: reading.versions_of(c, project, name))
+        return await self._read(lambda c: reading.versions_of(c, project, name))
 
     async def balances(self, spender: Spender) -> Sequence[Balance]:
         now = self._clock()
-        return await self._readers.run(lambda c: reading.balances_of(c, spender, now))
+        return await self._read(lambda c: reading.balances_of(c, spender, now))
 
     async def reserve(self, request: ReserveRequest, *, once: Once | None = None) -> Hold:
-        return await self._writers.carry_out(Reserve(request, once))
+        return await self._carry_out(Reserve(request, once))
 
     async def hold(self, project: str, hold_id: str) -> Hold:
-        return await self._readers.run(lambda c: reading.one_hold(c, project, hold_id))
+        return await self._read(lambda c: reading.one_hold(c, project, hold_id))
 
     async def settle(self, project: str, hold_id: str, settlement: Settlement, *, once: Once | None = None) -> Settled:
-        return await self._writers.carry_out(Settle(project, hold_id, settlement, once))
+        return await self._carry_out(Settle(project, hold_id, settlement, once))
 
     async def release(self, project: str, hold_id: str, *, once: Once | None = None) -> Hold:
-        return await self._writers.carry_out(Release(project, hold_id, once))
+        return await self._carry_out(Release(project, hold_id, once))
 
     async def extend(self, project: str, hold_id: str, ttl_seconds: float, *, once: Once | None = None) -> Hold:
-        return await self._writers.carry_out(Extend(project, hold_id, ttl_seconds, once))
+        return await self._carry_out(Extend(project, hold_id, ttl_seconds, once))
 
     async def record(self, records: Sequence[UsageRecord], *, once: Once | None = None) -> Sequence[Entry]:
-        return await self._writers.carry_out(Record(tuple(records), once))
+        return await self._carry_out(Record(tuple(records), once))
 
     async def expire(self) -> int:
-        return await self._writers.carry_out(Expire())
+        return await self._carry_out(Expire())
 
     async def spend(self, query: SpendQuery) -> Page[SpendRow]:
-        return await self._readers.run(lambda c: page_of_spend(c, query), _REPORT_SECONDS)
+        return await self._read(lambda c: page_of_spend(c, query), _REPORT_SECONDS)
 
     async def entries(self, query: EntryQuery) -> Page[Entry]:
-        return await self._readers.run(lambda c: reading.page_of_entries(c, query), _REPORT_SECONDS)
+        return await self._read(lambda c: reading.page_of_entries(c, query), _REPORT_SECONDS)
 
     def refused(self, refusal: Refusal) -> None:
         self._refusals[upkeep.minute_of(self._clock()), refusal] += 1
@@ -129,22 +136,20 @@ class SqlLedger(Ledger):
     async def refusals(
         self, project: str | None, start: datetime, end: datetime, *, limit: int = 1000
     ) -> Sequence[RefusalCount]:
-        return await self._readers.run(
-            lambda c: reading.refusals_between(c, project, start, end, limit), _REPORT_SECONDS
-        )
+        return await self._read(lambda c: reading.refusals_between(c, project, start, end, limit), _REPORT_SECONDS)
 
     async def status(self) -> LedgerStatus:
         now = self._clock()
-        return await self._readers.run(lambda c: reading.status_of(c, now))
+        return await self._read(lambda c: reading.status_of(c, now))
 
     async def prune(self, before: datetime) -> int:
         removed = 0
-        while some := await self._writers.run(lambda c: upkeep.prune_some(c, before), _REPORT_SECONDS, _REPORT_SECONDS):
+        while some := await self._write(lambda c: upkeep.prune_some(c, before), _REPORT_SECONDS, _REPORT_SECONDS):
             removed += some
         return removed
 
     async def rebuild(self) -> int:
-        span = await self._readers.run(upkeep.rebuilding_span, _REPORT_SECONDS)
+        span = await self._read(upkeep.rebuilding_span, _REPORT_SECONDS)
         entries = 0
         if span is not None:
             at, end = span
@@ -155,9 +160,7 @@ class SqlLedger(Ledger):
 
     async def _rebuild_day(self, start: datetime) -> int:
         end = start + upkeep.DAY
-        return await self._writers.run(
-            lambda c: upkeep.rebuild_between(c, start, end), _REPORT_SECONDS, _REPORT_SECONDS
-        )
+        return await self._write(lambda c: upkeep.rebuild_between(c, start, end), _REPORT_SECONDS, _REPORT_SECONDS)
 
     async def keep_up(self, interval_seconds: float = SWEEP_SECONDS) -> None:
         """Until cancelled: end holds that are past their time, write refusals, forget old answers.
@@ -165,7 +168,7 @@ class SqlLedger(Ledger):
         Several processes may do so at once. While the database is down it goes on trying.
         """
         while True:
-            with contextlib.suppress(LedgerUnavailable):
+            with contextlib.suppress(LedgerUnavailable, LedgerNotOpened):
                 await self.keep_up_once()
             await asyncio.sleep(interval_seconds)
 
@@ -176,13 +179,32 @@ class SqlLedger(Ledger):
         await self._write_refusals()
         now = self._clock()
         if now >= self._forget_at:
-            await self._writers.run(lambda c: upkeep.forget_answers(c, now))
+            await self._write(lambda c: upkeep.forget_answers(c, now))
             self._forget_at = now + _FORGET_EVERY
 
     async def _write_refusals(self) -> None:
         counts, self._refusals = self._refusals, Counter()
         if counts:
-            await self._writers.run(lambda c: upkeep.write_refusals(c, counts))
+            await self._write(lambda c: upkeep.write_refusals(c, counts))
+
+    async def _open(self, seconds: float) -> None:
+        if not self._opened:
+            await self._writers.run(upgrade, seconds, seconds)
+            self._opened = True
+
+    async def _carry_out(self, operation: Operation[T]) -> T:
+        await self._open(WAIT_SECONDS)
+        return await self._writers.carry_out(operation)
+
+    async def _write(
+        self, work: Callable[[Connection], T], seconds: float = WORK_SECONDS, wait_seconds: float = WAIT_SECONDS
+    ) -> T:
+        await self._open(WAIT_SECONDS)
+        return await self._writers.run(work, seconds, wait_seconds)
+
+    async def _read(self, work: Callable[[Connection], T], seconds: float = WORK_SECONDS) -> T:
+        await self._open(WAIT_SECONDS)
+        return await self._readers.run(work, seconds)
 
 
 def sql_ledger(database_url: str, data_dir: Path, clock: Callable[[], datetime]) -> SqlLedger:

@@ -65,7 +65,7 @@ class Job:
 
 
 class Workers:
-    """``threads`` threads over sessions that ``make`` makes, and one queue before them."""
+    """``threads`` threads over sessions of ``make``, and one queue before them. They begin with the first job."""
 
     def __init__(self, make: Callable[[], Session], threads: int, clock: Callable[[], datetime], name: str) -> None:
         self._make = make
@@ -73,9 +73,8 @@ class Workers:
         self._jobs: deque[Job] = deque()
         self._ready = threading.Condition()
         self._closing = False
+        self._started = False
         self._threads = [threading.Thread(target=self._work, name=f"{name}-{n}", daemon=True) for n in range(threads)]
-        for thread in self._threads:
-            thread.start()
 
     async def carry_out(self, operation: Operation[T]) -> T:
         """The operation's result, committed. Raises what it raised, or ``LedgerUnavailable``."""
@@ -98,6 +97,10 @@ class Workers:
                 raise LedgerUnavailable("the service is ending")
             self._jobs.append(job)
             self._ready.notify()
+            if not self._started:
+                self._started = True
+                for thread in self._threads:
+                    thread.start()
         timer = job.future.get_loop().call_later(job.wait_seconds, self._give_up, job)
         try:
             return await job.future
@@ -117,7 +120,7 @@ class Workers:
         with self._ready:
             self._closing = True
             self._ready.notify_all()
-        for thread in self._threads:
+        for thread in self._threads if self._started else ():
             thread.join(WAIT_SECONDS + WORK_SECONDS)
 
     # In the threads

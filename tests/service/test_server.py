@@ -313,3 +313,24 @@ def test_a_refresh_from_a_place_without_encryption_stops_the_start(serve):
     server = serve(ready=False, prices_url="http://prices.example/data.json")
     assert server.process.wait(60) == 2
     assert "WEIGHBRIDGE_PRICES" in server.log.read_text()
+
+
+def test_the_ledger_is_opened_at_the_start_and_a_place_that_cannot_be_written_does_not_stop_counting(serve, tmp_path):
+    server = serve(vocabularies="o200k_base")
+    for _ in range(100):
+        if (tmp_path / "ledger.sqlite").exists():
+            break
+        time.sleep(0.05)
+    assert (tmp_path / "ledger.sqlite").stat().st_size > 0 or (tmp_path / "ledger.sqlite-wal").stat().st_size > 0
+    assert server.stop() == 0
+    (tmp_path / "ledger.sqlite").write_bytes(b"no database" * 1000)
+    for extra in tmp_path.glob("ledger.sqlite-*"):
+        extra.unlink()
+    server = serve(vocabularies="o200k_base")
+    for _ in range(100):
+        if "cannot be used yet" in server.log.read_text():
+            break
+        time.sleep(0.05)
+    assert "no SQLite database" in server.log.read_text()
+    assert _post(server.url, {"model": "gpt-4o", "text": "Hello, World!"}).json()["tokens"] == 4
+    assert server.stop() == 0

@@ -8,6 +8,7 @@ import json
 import threading
 import tracemalloc
 from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime
 
 import httpx
 import pytest
@@ -23,8 +24,10 @@ from service.domain.catalog import Catalog
 from service.domain.counting import Weigher
 from service.domain.prices import PriceBook
 from service.domain.pricing import Pricer
+from service.domain.secret import Secret
 from service.metrics import Metrics
 from service.settings import Settings
+from service.store.ledger import sql_ledger
 from tests.fakes import WordTokenizer
 
 LIMIT = 16 * 1024 * 1024
@@ -158,7 +161,17 @@ def _small_service(during, tmp_path, **settings) -> Services:
     metrics = Metrics()
     pricer = Pricer(weigher.catalog, PriceBook([]))
     metrics.watch_pool(lambda: pool.depth)
-    return Services(settings=chosen, weigher=weigher, metrics=metrics, pool=pool, specs={}, pricer=pricer, version="0")
+    return Services(
+        settings=chosen,
+        weigher=weigher,
+        metrics=metrics,
+        pool=pool,
+        specs={},
+        pricer=pricer,
+        ledger=sql_ledger("", tmp_path, lambda: datetime.now(UTC)),
+        secret=Secret(lambda: b"of this test"),
+        version="0",
+    )
 
 
 async def _post(client: httpx.AsyncClient) -> httpx.Response:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,10 @@ from service.api.services import Services
 from service.cli import cli
 from service.cli.environment import Environment
 from service.domain.counting import Weigher
+from service.domain.secret import Secret
 from service.metrics import Metrics
 from service.settings import Settings
+from service.store.ledger import sql_ledger
 
 CONFIG = """
 [[model]]
@@ -148,6 +151,8 @@ def answered(priced: Path) -> Callable[..., bytes]:
             pool=CountPool(workers=1, queue_limit=0, deadline_seconds=1),
             specs=here.installed,
             pricer=here.pricer,
+            ledger=sql_ledger("", here.settings.data_dir, lambda: datetime.now(UTC)),
+            secret=Secret(lambda: b"of these tests"),
             framings=here.framings,
             compared=here.compared,
             script_of=script_of,

@@ -1,0 +1,58 @@
+"""Requests that write: carried out once for an Idempotency-Key, however often they are sent."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from fastapi import Request, Response
+
+from service.api.errors import ApiError
+from service.api.exchange import Exchange
+from service.api.services import Services
+from service.domain.ledger import Once
+from service.domain.ledger_errors import Replayed
+
+T = TypeVar("T")
+
+HEADER = "idempotency-key"
+REPLAYED = {"idempotency-replayed": "true"}
+_LABEL = "idempotency"
+_LONGEST = 255
+
+
+async def written(
+    services: Services,
+    request: Request,
+    project: str,
+    act: Callable[[Once | None], Awaitable[T]],
+    write: Callable[[T], bytes],
+    *,
+    status: int = 200,
+) -> Response:
+    """Carry out ``act`` and answer with what ``write`` makes of its result, or with what was answered before.
+
+    Raises ``ApiError`` (400) for a key that is none, and what ``act`` raises: ``KeyReused``, ``InFlight``.
+    """
+    once = _once_of(services, request, project, write)
+    try:
+        answer, headers = write(await act(once)), {}
+    except Replayed as before:
+        answer, headers = before.answer, REPLAYED
+    return Response(answer, status, headers, "application/json")
+
+
+def _once_of(services: Services, request: Request, project: str, write: Callable[[T], bytes]) -> Once | None:
+    exchange = Exchange.of(request.scope)
+    given = exchange.headers.get(HEADER.encode())
+    if given is None:
+        return None
+    key = given.decode("latin-1").strip()
+    if not 1 <= len(key) <= _LONGEST or not key.isascii() or not key.isprintable():
+        detail = f"An Idempotency-Key has 1 to {_LONGEST} printable ASCII characters."
+        raise ApiError(400, "invalid_idempotency_key", detail)
+    what = request.scope["path"].encode() + b"\0" + exchange.body  # the same key for another object is another request
+    fingerprint = hmac.digest(services.secret.key(_LABEL), what, "sha256")
+    route = f"{request.method} {request.scope['route'].path}"
+    return Once(project, route, key, fingerprint, write)  # type: ignore[arg-type]  # it is given what ``act`` returns
