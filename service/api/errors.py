@@ -128,6 +128,7 @@ TITLES: Mapping[str, str] = {
     "request_body_too_large": "The body is too large",
     "request_body_too_large_after_decoding": "The body is too large once decompressed",
     "sampling_unsupported": "The tokenizer has only one encoding of a text",
+    "scope_missing": "The key may not do this",
     "text_not_countable": "The tokenizer could not take the text",
     "text_not_utf8": "The text is not UTF-8",
     "text_too_long": "The text is too long for this route",

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 
 from service.domain.budgets import DEFAULT_PROJECT
+
+_PROJECT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 class KeyScope(StrEnum):
@@ -41,3 +44,8 @@ class Caller:
 
 ANYONE = Caller(DEFAULT_PROJECT, None, frozenset(KeyScope))
 """Every caller while no keys are in use."""
+
+
+def is_project(text: str) -> bool:
+    """Whether ``text`` can be a project's name."""
+    return _PROJECT.fullmatch(text) is not None

@@ -1,0 +1,28 @@
+"""The project that a request is about."""
+
+from __future__ import annotations
+
+from fastapi import Request
+
+from service.api.errors import ApiError
+from service.api.exchange import Exchange
+from service.domain.access import KeyScope, is_project
+
+PARAMETER = "project"
+
+
+def project_of(request: Request) -> str:
+    """The caller's project, or the one that an admin names with ``?project=``.
+
+    Raises ``ApiError``: 403 ``scope_missing`` where another than an admin names a foreign one, 422 where it is no name.
+    """
+    caller = Exchange.of(request.scope).caller
+    named = request.query_params.getlist(PARAMETER)
+    if not named:
+        return caller.project
+    if len(named) > 1 or not is_project(named[0]):
+        detail = "Give `project` once: 1 to 64 of A-Z a-z 0-9 . _ -, the first a letter or digit."
+        raise ApiError(422, "invalid_request", detail, path=PARAMETER)
+    if named[0] != caller.project and not caller.may(KeyScope.ADMIN):
+        raise ApiError(403, "scope_missing", "Only a key with the scope `admin` may name another project.")
+    return named[0]
