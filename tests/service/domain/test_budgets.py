@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from service.domain.budgets import (
     FOREVER,
     MAX_AMOUNT_NANO,
+    MAX_LIMIT_NANO,
     NANO,
     Balance,
     Budget,
@@ -24,6 +25,7 @@ from service.domain.budgets import (
     Totals,
     dollars,
     held_nano,
+    limit_nano,
     period_at,
     shortfalls,
     spent_nano,
@@ -185,3 +187,28 @@ def test_the_forecast_goes_on_as_it_went() -> None:
     assert month.burn_nano_per_day(later) == 3_000
     assert month.forecast_nano(later) == 6_000 + 3_000 * 17 // 2  # 8.5 days are left of November
     assert balance(Terms()).forecast_nano(later) is None
+    large = balance(Terms(), Totals(spent_nano=MAX_AMOUNT_NANO + 1))
+    assert large.burn_nano_per_day(NOW + timedelta(days=1)) == MAX_AMOUNT_NANO + 1  # no float has so many digits
+
+
+@pytest.mark.parametrize(
+    ("terms", "totals", "warned"),
+    [
+        (Terms(limit_nano=10, warn_at=Decimal("0.8")), Totals(spent_nano=7), False),
+        (Terms(limit_nano=10, warn_at=Decimal("0.8")), Totals(spent_nano=8), True),
+        (Terms(limit_nano=10, warn_at=Decimal("0.8")), Totals(spent_nano=7, held_nano=3), False),
+        (Terms(limit_nano=10, limit_tokens=4, warn_at=Decimal("0.75")), Totals(spent_tokens=3), True),
+        (Terms(limit_nano=10), Totals(spent_nano=10), False),
+        (Terms(warn_at=Decimal(1)), Totals(spent_nano=10), False),
+    ],
+)
+def test_a_warning_is_due_once_its_part_of_a_limit_is_spent(terms: Terms, totals: Totals, warned: bool) -> None:
+    assert balance(terms, totals).warned is warned
+
+
+@pytest.mark.parametrize("usd", ["-0.000000001", "NaN", "9000000000.000000001", "0.0000000001", f"1.{'0' * 99}1"])
+def test_a_limit_that_cannot_be_kept_exactly_is_refused(usd: str) -> None:
+    with pytest.raises(InvalidBudget):
+        limit_nano(Decimal(usd))
+    assert limit_nano(Decimal("9e9")) == MAX_LIMIT_NANO
+    assert limit_nano(Decimal("1.50")) == 3 * NANO // 2
