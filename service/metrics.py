@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import astuple
 from functools import lru_cache
 from typing import TypeVar
 
@@ -11,6 +12,8 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disa
 from prometheus_client.gc_collector import GCCollector
 from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
+
+from service.domain.calibration import Calibration
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
@@ -101,6 +104,12 @@ class Metrics:
             ["model"],
             registry=self.registry,
         )
+        self._estimate_errors = Gauge(
+            "weighbridge_estimate_error_ratio",
+            "(actual - estimated) / estimated input tokens of the calls of 30 days, of models with enough.",
+            ["provider", "model", "quantile"],
+            registry=self.registry,
+        )
         self._price_age = Gauge(
             "weighbridge_price_book_age_seconds", "Time since the price data were last checked.", registry=self.registry
         )
@@ -147,6 +156,13 @@ class Metrics:
     def estimated(self, model: str, nanodollars: int) -> None:
         """Record an expected cost; ``model`` is a catalog id."""
         self._estimated.labels(model).inc(nanodollars)
+
+    def estimate_errors(self, found: Mapping[tuple[str, str], Calibration]) -> None:
+        """Show how far off estimates were, by the provider and the id of models of the catalog, in place of before."""
+        self._estimate_errors.clear()
+        for names, calibration in found.items():
+            for quantile, error in zip(("0.05", "0.5", "0.95"), astuple(calibration)[1:], strict=True):
+                self._estimate_errors.labels(*names, quantile).set(error)
 
     def refreshed(self, outcome: str, reason: str) -> None:
         """Record a price refresh: ``updated``, ``unchanged``, ``rejected`` or ``failed``, and the word for why."""

@@ -15,9 +15,13 @@ from service.domain.compare import CompareItem, ScriptTokens
 from service.domain.counting import Breakdown, TokenizerInfo
 from service.domain.estimate import ContextFit
 from service.domain.notices import Notice
+from service.domain.output_history import OutputHistory
 from service.domain.remote import RemoteSource
 
 Tokens = Annotated[int, Meta(ge=0, le=10**12)]
+Label = Annotated[str, Meta(min_length=1, max_length=256)]
+Tags = Annotated[dict[Label, Label], Meta(max_length=10, description="At most 10 names, each with a value.")]
+Bounds = Literal["plain", "calibrated"]
 ServiceTier = Literal["standard", "batch", "flex", "priority", "fast"]
 Quantity = Annotated[Decimal, Meta(description="A number, or a decimal string.")]
 Dollars = Annotated[Decimal, Meta(description="Dollars as a decimal string, such as 0.25.")]
@@ -63,7 +67,22 @@ class CostedInput(Input, frozen=True, forbid_unknown_fields=True, kw_only=True):
     at: datetime | None = None
 
 
-class EstimateRequest(CostedInput, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class ForeseenInput(CostedInput, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What is weighed, how the call is billed, and what past calls of the project may say of it.
+
+    ``bounds: "calibrated"``: ``low`` and ``high`` of a count that is not exact are those between which 90 % of the
+    model's settled calls lay, once there are 50: one in 20 had more. ``expected_output_tokens: "history"``: half of the
+    model's settled calls had as much output, or less, once there are 20; of those with one of the ``tags``, where
+    enough had it.
+    """
+
+    bounds: Bounds = "plain"
+    max_output_tokens: Tokens | None = None
+    expected_output_tokens: Tokens | Literal["history"] | None = None
+    tags: Tags = msgspec.field(default_factory=dict)
+
+
+class EstimateRequest(ForeseenInput, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What is sent, the ``model`` that it is sent to, and how the call will be made.
 
     Where ``model`` or ``max_output_tokens`` is missing, a ``request`` that says it is taken at its word.
@@ -71,20 +90,16 @@ class EstimateRequest(CostedInput, frozen=True, forbid_unknown_fields=True, kw_o
 
     model: Name | None = None
     provider: Name | None = None
-    max_output_tokens: Tokens | None = None
-    expected_output_tokens: Tokens | None = None
     cache: Cache = Cache()
     max_cost_usd: Dollars | None = None
     remote: Remote | None = None
 
 
-class CompareRequest(CostedInput, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class CompareRequest(ForeseenInput, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What is weighed for ``models`` (or those by default) or for ``tokenizers``; at most 1,000 ``texts``."""
 
     models: Annotated[list[Name], Meta(min_length=1, max_length=64)] | None = None
     tokenizers: Annotated[list[Name], Meta(min_length=1, max_length=64)] | None = None
-    max_output_tokens: Tokens | None = None
-    expected_output_tokens: Tokens | None = None
 
 
 class UsageIn(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -204,7 +219,8 @@ class WireAffordable(msgspec.Struct, frozen=True):
 class EstimateAnswer(msgspec.Struct, frozen=True):
     """A count, and what the call will cost. ``counted`` and ``accepted`` are an embedding model's, else ``null``.
 
-    ``remote`` is there only where the vendor itself counted.
+    ``remote`` is there only where the vendor itself counted, ``output_history``, the output
+    tokens of past calls, only where they were asked for and say something.
     """
 
     model: str | None
@@ -232,6 +248,7 @@ class EstimateAnswer(msgspec.Struct, frozen=True):
     accepted: int | None
     warnings: Sequence[Notice]
     remote: RemoteSource | msgspec.UnsetType = msgspec.UNSET
+    output_history: OutputHistory | msgspec.UnsetType = msgspec.UNSET
 
 
 class EstimateBatchAnswer(msgspec.Struct, frozen=True):
@@ -265,7 +282,10 @@ class CostAnswer(msgspec.Struct, frozen=True):
 
 
 class CompareRowAnswer(msgspec.Struct, frozen=True):
-    """One model or tokenizer of a comparison; ``cost`` is ``null`` for a tokenizer."""
+    """One model or tokenizer of a comparison; ``cost`` is ``null`` for a tokenizer.
+
+    ``output_history`` is there as in an estimate.
+    """
 
     model: str | None
     provider: str | None
@@ -283,6 +303,7 @@ class CompareRowAnswer(msgspec.Struct, frozen=True):
     items: Sequence[CompareItem]
     cost: WireCost | None
     price: WirePrice | None
+    output_history: OutputHistory | msgspec.UnsetType = msgspec.UNSET
 
 
 class CompareAnswer(msgspec.Struct, frozen=True):

@@ -28,6 +28,7 @@ from service.domain.costing import Component, Cost
 from service.domain.estimate import Affordable, CostRange, Estimate, summed
 from service.domain.money import canonical
 from service.domain.notices import Notice
+from service.domain.output_history import OutputHistory
 from service.domain.prices import Free as FreePrice
 from service.domain.prices import Price, PriceRow, Rate, Unknown
 from service.domain.remote import RemoteCount
@@ -120,6 +121,7 @@ def wire_estimate(estimate: Estimate) -> EstimateAnswer:
         accepted=estimate.accepted,
         warnings=[*count.warnings, *estimate.notices],
         remote=count.remote if isinstance(count, RemoteCount) else msgspec.UNSET,
+        output_history=estimate.output_history or msgspec.UNSET,
     )
 
 
@@ -137,8 +139,10 @@ def wire_batch(estimates: Sequence[Estimate]) -> EstimateBatchAnswer:
     )
 
 
-def wire_row(row: CompareRow, price: Price | FreePrice | Unknown | None) -> CompareRowAnswer:
-    """One row of a comparison."""
+def wire_row(
+    row: CompareRow, price: Price | FreePrice | Unknown | None, history: OutputHistory | None = None
+) -> CompareRowAnswer:
+    """One row of a comparison; ``history`` is what the output was foretold from."""
     scale = row.scale
     return CompareRowAnswer(
         model=scale.model,
@@ -157,6 +161,7 @@ def wire_row(row: CompareRow, price: Price | FreePrice | Unknown | None) -> Comp
         items=row.items,
         cost=wire_range(row.cost) if row.cost else None,
         price=wire_price(price) if price else None,
+        output_history=history or msgspec.UNSET,
     )
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from service.domain.calibration import Calibration
 from service.domain.counting import TokenizerInfo
 from service.domain.remote import RemoteMode
 
@@ -129,7 +130,11 @@ class DetokenizeAnswer(msgspec.Struct, frozen=True):
 
 
 class ModelRow(msgspec.Struct, frozen=True):
-    """A model of the catalog. ``stand_in`` counts for it where ``tokenizer`` is not public or not installed."""
+    """A model of the catalog. ``stand_in`` counts for it where ``tokenizer`` is not public or not installed.
+
+    ``calibration`` tells how far off estimates of its input were in the last 30 days, as (actual - estimated) /
+    estimated; ``null`` where no call was settled, or the ledger is down. An admin sees every project's calls together.
+    """
 
     id: str
     provider: str
@@ -144,6 +149,7 @@ class ModelRow(msgspec.Struct, frozen=True):
     max_output_tokens: int | None
     source: str
     checked: str
+    calibration: Calibration | None = None
 
 
 class TokenizerRow(msgspec.Struct, frozen=True):

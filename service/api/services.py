@@ -16,6 +16,7 @@ from service.domain.counting import Scale, Weigher
 from service.domain.errors import UnknownModel
 from service.domain.framing import MessageFraming
 from service.domain.ledger import Ledger
+from service.domain.past_calls import NoPastCalls, PastCalls
 from service.domain.ports import ChatRenderer
 from service.domain.pricing import Pricer
 from service.domain.remote import RemoteCounter
@@ -50,6 +51,7 @@ class Services:
     pricer: Pricer
     ledger: Ledger
     secret: Secret
+    past: PastCalls = field(default_factory=NoPastCalls)
     framings: Sequence[MessageFraming] = ()
     compared: Sequence[str] = ()
     script_of: ScriptOf = lambda _character: COMMON

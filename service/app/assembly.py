@@ -42,6 +42,7 @@ from service.rendering.pictures import HeaderSizer
 from service.rendering.templates import TemplateRenderer
 from service.settings import InvalidSetting, Settings
 from service.store.ledger import sql_ledger
+from service.store.past_calls import SqlPastCalls
 
 if TYPE_CHECKING:
     from genai_prices.types import Provider
@@ -77,6 +78,7 @@ class Assembly:
         self._lock = threading.Lock()
         self.remote = vendor_counter(settings, self.metrics.remote_counted)
         self.ledger = sql_ledger(settings.database_url, settings.data_dir, lambda: datetime.now(UTC))
+        self.past = SqlPastCalls(self.ledger.read, lambda: datetime.now(UTC))
         self.secret = service_secret(settings)
         self._prices = self.bundled
         self._config = self._read_config()
@@ -137,6 +139,7 @@ class Assembly:
             pricer=Pricer(catalog, book),
             ledger=self.ledger,
             secret=self.secret,
+            past=self.past,
             rules=self._rules,
             probes=Probes(image_size=HeaderSizer()),
             renderer=TemplateRenderer(

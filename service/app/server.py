@@ -19,6 +19,7 @@ import uvicorn
 from service import __version__
 from service.api.lane import FastLane
 from service.app.assembly import Assembly
+from service.app.learning import show_errors
 from service.app.refreshing import asked_for, refresh_prices
 from service.domain.errors import DomainError
 from service.domain.ledger_errors import LedgerNotOpened, LedgerUnavailable
@@ -53,6 +54,7 @@ class Server(uvicorn.Server):
         if self._refresh is not None:
             self._begin(refresh_prices(self._assembly, self._refresh))
         self._begin(keep_ledger(self._assembly))
+        self._begin(show_errors(self._assembly))
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End what runs beside the requests, then drain, then close the connections to vendors."""

@@ -1,7 +1,8 @@
 """What a call will cost before it is made: input bounds, context fit, and a cost range that holds.
 
 ``low`` is the low count, billed the cheapest way, without output. ``expected`` is the count with the output that the
-caller expects. ``high`` is the high count, billed the dearest way, with all the output that the call allows.
+caller expects, or that past calls had. ``high`` is the high count, billed the dearest way, with all the output that the
+call allows.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from service.domain.costing import Component, Cost, cost_of
 from service.domain.counting import Count
 from service.domain.errors import InconsistentUsage
 from service.domain.notices import Notice
+from service.domain.output_history import ENOUGH, OutputHistory
 from service.domain.prices import Free, Price, PriceContext, Unknown
 from service.domain.usage import Usage
 
@@ -40,7 +42,8 @@ STANDARD = PriceContext()
 class CallPlan:
     """How the call will be made: its output, its price context, its use of the cache, and when.
 
-    ``media`` names what the input holds beside text: ``audio``, ``image``, ``video``.
+    ``media`` names what the input holds beside text: ``audio``, ``image``, ``video``. ``output_history`` says what
+    output to expect where ``expected_output_tokens`` does not; ``notices`` are what is to be said of the plan itself.
     """
 
     at: datetime
@@ -50,6 +53,8 @@ class CallPlan:
     cache: CacheUse = NO_CACHE
     max_cost_usd: Decimal | None = None
     media: tuple[str, ...] = ()
+    output_history: OutputHistory | None = None
+    notices: tuple[Notice, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +101,7 @@ class Estimate:
     counted: int | None
     accepted: int | None
     notices: tuple[Notice, ...]
+    output_history: OutputHistory | None = None
 
 
 def estimate(
@@ -110,7 +116,7 @@ def estimate(
     expected, most = plan.expected_output_tokens, plan.max_output_tokens
     if expected is not None and most is not None and expected > most:
         raise InconsistentUsage("expected_output_tokens is more than max_output_tokens")
-    notices = list(_framing_notices(framing))
+    notices = [*_framing_notices(framing), *plan.notices]
     most = _most_output(spec, plan, count.high + framing, notices)
     expected = _expected_output(spec, plan, most)
     cost, cost_notices = _range(count, price, plan, framing, (expected, most))
@@ -127,7 +133,26 @@ def estimate(
         counted=count.tokens if spec.kind == "embedding" else None,
         accepted=accepted,
         notices=tuple(notices),
+        output_history=plan.output_history,
     )
+
+
+def expecting(plan: CallPlan, history: OutputHistory | None) -> CallPlan:
+    """``plan`` with the output that past calls had; of too few of them, with a warning, as it is."""
+    if history is None or history.settles < ENOUGH:
+        settles = history.settles if history else 0
+        message = f"Too few past calls say how long answers are: {settles} of {ENOUGH}. Nothing is foretold."
+        return _saying(plan, "history_not_enough", message)
+    return replace(plan, expected_output_tokens=None, output_history=history)
+
+
+def expecting_nothing(plan: CallPlan) -> CallPlan:
+    """``plan`` as it is, with a warning that past calls could not be read."""
+    return _saying(plan, "history_not_available", "Past calls cannot be read just now: nothing is foretold.")
+
+
+def _saying(plan: CallPlan, code: str, message: str) -> CallPlan:
+    return replace(plan, notices=(*plan.notices, Notice(code, message, "expected_output_tokens")))
 
 
 def _framing_notices(framing: int) -> Iterator[Notice]:
@@ -163,6 +188,8 @@ def _expected_output(spec: ModelSpec, plan: CallPlan, most: int | None) -> int:
         return 0
     if plan.expected_output_tokens is not None:
         return plan.expected_output_tokens
+    if plan.output_history is not None:
+        return plan.output_history.p50 if most is None else min(plan.output_history.p50, most)
     return plan.max_output_tokens if plan.max_output_tokens is not None else most or 0
 
 

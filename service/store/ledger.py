@@ -37,6 +37,7 @@ from service.store import reading, upkeep
 from service.store.changes import ChangeBudget, CreateBudget, DeleteBudget
 from service.store.migrate import upgrade
 from service.store.operations import EXPIRED_AT_ONCE, Expire, Extend, Operation, Record, Release, Reserve, Settle
+from service.store.past_calls import forget_some
 from service.store.postgresql import PostgresSession
 from service.store.spending import page_of_spend
 from service.store.sqlite import SqliteSession
@@ -180,7 +181,17 @@ class SqlLedger(Ledger):
         now = self._clock()
         if now >= self._forget_at:
             await self._write(lambda c: upkeep.forget_answers(c, now))
+            while await self._write(lambda c: forget_some(c, now)):
+                pass
             self._forget_at = now + _FORGET_EVERY
+
+    async def read(self, work: Callable[[Connection], T]) -> T:
+        """The result of ``work``, which only reads, for other ports over the same database. Raises as every call."""
+        return await self._read(work)
+
+    async def write(self, work: Callable[[Connection], T]) -> T:
+        """As ``read``, of work in a transaction of its own that is committed."""
+        return await self._write(work)
 
     async def _write_refusals(self) -> None:
         counts, self._refusals = self._refusals, Counter()

@@ -147,3 +147,21 @@ PRICE_SNAPSHOTS = Table(
 """One row: the last good price list."""
 
 LEASES = Table("leases", METADATA, Column("name", Text, primary_key=True), *_texts("holder"), *_numbers("until"))
+
+CALIBRATION = Table(
+    "calibration",
+    METADATA,
+    *[Column(name, Text, primary_key=True) for name in ("project", "provider", "model", "tokenizer")],
+    *[Column(name, BigInteger, primary_key=True) for name in ("day", "bucket")],
+    *_numbers("times"),
+)
+"""Errors of estimated input tokens by bucket and day (since 1970, UTC); a ``project`` of ``""`` is all together."""
+
+OUTPUT_HISTORY = Table(
+    "output_history",
+    METADATA,
+    *[Column(name, Text, primary_key=True) for name in ("project", "provider", "model", "tag", "value")],
+    *[Column(name, BigInteger, primary_key=True) for name in ("day", "bucket")],
+    *_numbers("times"),
+)
+"""Output tokens by bucket and day; a ``tag`` of ``""`` is every call of the model."""

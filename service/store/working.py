@@ -18,6 +18,7 @@ from sqlalchemy import ColumnElement, Connection, or_, select, text, tuple_
 from service.domain.budgets import Balance, Budget, Period, Totals
 from service.domain.ledger import Entry, HoldState, Once
 from service.domain.ledger_errors import InvalidAmount, KeyReused, Replayed, UnknownBudget, UnknownReservation
+from service.store.past_calls import count_entries
 from service.store.rollups import Sums, add_up, write_rollups
 from service.store.rows import (
     Charge,
@@ -275,6 +276,7 @@ class Working:
             run(ENTRIES.insert(), [entry_values(entry) for _, entry in sorted(self._entries.items())])
             sums: Sums = add_up(self._entries.values())
             write_rollups(self.connection, sums)
+            count_entries(self.connection, self._entries.values())
 
     def _answer_values(self, key: tuple[str, str, str]) -> Mapping[str, Any]:
         fingerprint, answer = self._answers[key]

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 
 from adapters.port import Sampler, TokenizerSpec
+from service.api.exchange import Exchange
 from service.api.openapi import Operation
 from service.api.schemas import ModelList, ModelRow, TokenizerList, TokenizerRow
 from service.api.services import Services
+from service.domain.access import Caller, KeyScope
+from service.domain.calibration import Calibration
 from service.domain.catalog import Accuracy, ModelSpec
+from service.domain.ledger_errors import LedgerUnavailable
+from service.domain.past_calls import CountedBy
 
 _MODELS = Operation("Every model, with its tokenizer, its accuracy and its limits.", answers=(ModelList,))
 _TOKENIZERS = Operation("Every vocabulary, with its size, engine, hash, licence and source.", answers=(TokenizerList,))
@@ -18,14 +25,15 @@ OPERATIONS = (_MODELS, _TOKENIZERS)
 
 
 def router(services: Services) -> APIRouter:
-    """The routes, over ``services``; both answers are made once, since neither changes while the process runs."""
+    """The routes, over ``services``; the rows are made once, and only what past calls say of them changes."""
     routes = APIRouter(tags=["catalog"])
-    models = msgspec.json.encode(model_list(services))
+    models = model_list(services)
     tokenizers = msgspec.json.encode(tokenizer_list(services))
 
     @routes.get("/v1/models", **_MODELS.options())
-    async def list_models() -> Response:
-        return Response(models, media_type="application/json")
+    async def list_models(request: Request) -> Response:
+        known = await _calibrations(services, Exchange.of(request.scope).caller)
+        return Response(msgspec.json.encode(_with(models, known)), media_type="application/json")
 
     @routes.get("/v1/tokenizers", **_TOKENIZERS.options())
     async def list_tokenizers() -> Response:
@@ -44,6 +52,25 @@ def tokenizer_list(services: Services) -> TokenizerList:
     """Every vocabulary by name, those that are not installed included."""
     specs = {spec.name: spec for spec in services.absent} | dict(services.specs)
     return TokenizerList([_tokenizer_row(specs[name], services) for name in sorted(specs)])
+
+
+async def _calibrations(services: Services, caller: Caller) -> Mapping[CountedBy, Calibration]:
+    """How far off estimates were, in every project for an admin, else in the caller's own; nothing without a ledger."""
+    try:
+        return await services.past.calibrations(None if caller.may(KeyScope.ADMIN) else caller.project)
+    except LedgerUnavailable:
+        return {}
+
+
+def _with(models: ModelList, known: Mapping[CountedBy, Calibration]) -> ModelList:
+    """``models`` with the calibration of each, for the tokenizer that counts for it now."""
+    if not known:
+        return models
+    rows = []
+    for row in models.models:
+        found = known.get(CountedBy(row.provider, row.id, row.stand_in or row.tokenizer or ""))
+        rows.append(row if found is None else msgspec.structs.replace(row, calibration=found))
+    return ModelList(rows)
 
 
 def _model_row(spec: ModelSpec, services: Services) -> ModelRow:

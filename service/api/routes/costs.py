@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from fastapi import APIRouter, Request, Response
 
 from service.api import pricing_work as work
@@ -18,6 +20,7 @@ from service.api.pricing_schemas import (
     PriceList,
     UsageIn,
 )
+from service.api.projects import project_of
 from service.api.routes.weighing import answer
 from service.api.services import Services
 
@@ -54,11 +57,11 @@ def router(services: Services) -> APIRouter:
 
     @routes.post("/v1/estimate", **_ESTIMATE.options())
     async def estimate(request: Request) -> Response:
-        return await answer(services, work.estimate_work, request, weight=1)
+        return await answer(services, partial(work.estimate_work, project=project_of(request)), request, weight=1)
 
     @routes.post("/v1/compare", **_COMPARE.options())
     async def compare(request: Request) -> Response:
-        return await answer(services, work.compare_work, request, weight=32)
+        return await answer(services, partial(work.compare_work, project=project_of(request)), request, weight=32)
 
     @routes.post("/v1/cost", **_COST.options())
     async def cost(request: Request) -> Response:
