@@ -39,6 +39,11 @@ class Metrics:
         self._http()
         self._counting()
         self._prices()
+        self.rate_limit_fallbacks = Counter(
+            "weighbridge_rate_limit_fallbacks",
+            "Requests counted in this process alone, as Redis did not answer.",
+            registry=self.registry,
+        )
 
     def _http(self) -> None:
         self._requests = Counter(

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+from service.domain.rates import RateLimit
+
 PREFIX = "WEIGHBRIDGE_"
 _LONGEST_SECRET = 4096
 
@@ -28,6 +30,10 @@ class Settings:
     database_url: str = field(default="", repr=False)
     secret: str = field(default="", repr=False)
     secret_file: Path | None = None
+    admin_key: str = field(default="", repr=False)
+    admin_key_file: Path | None = None
+    rate_limit: RateLimit | None = None
+    redis_url: str = field(default="", repr=False)
     log: str = "json"
     engine: Literal["native", "library", "python"] = "native"
     require_native: bool = False
@@ -182,6 +188,24 @@ def _url(variable: str, text: str) -> str:
     return text
 
 
+def _rate_limit(variable: str, text: str) -> RateLimit:
+    try:
+        return RateLimit.parse(text)
+    except ValueError as error:
+        raise InvalidSetting(f"{variable} must be {error}.") from None
+
+
+def _redis_url(variable: str, text: str) -> str:
+    try:
+        url = urlsplit(text)
+        host, _ = url.hostname or "", url.port
+    except ValueError:
+        url, host = urlsplit(""), ""
+    if url.scheme not in ("redis", "rediss") or not host:
+        raise InvalidSetting(f"{variable} must be an address such as redis://127.0.0.1:6379/0 (rediss: with TLS).")
+    return text
+
+
 def _is_loopback(host: str) -> bool:
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
@@ -199,6 +223,10 @@ _READERS: Mapping[str, Callable[[str, str], Any]] = {
     "database_url": _text,
     "secret": _text,
     "secret_file": _path,
+    "admin_key": _text,
+    "admin_key_file": _path,
+    "rate_limit": _rate_limit,
+    "redis_url": _redis_url,
     "log": _choice("json", "text", "off"),
     "engine": _choice("native", "library", "python"),
     "require_native": _switch,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import msgspec
 
 from adapters.port import DeadlineExceeded, InvalidIds, StretchTooLong, TokenizerError
+from service.domain import key_errors as keys
 from service.domain import ledger_errors as ledger
 from service.domain.errors import (
     ChatNotRendered,
@@ -37,6 +38,7 @@ class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
     path: str = ""
     request_id: str = ""
     nearest: Sequence[str] = ()
+    key_id: str = ""
 
 
 class ApiError(Exception):
@@ -85,12 +87,20 @@ _TABLE: Mapping[type[Exception], _Row] = {
     ledger.ReservationClosed: _Row(409, "reservation_closed"),
     ledger.KeyReused: _Row(422, "idempotency_key_reused"),
     ledger.InFlight: _Row(409, "idempotency_in_flight", retry_after=1),
+    keys.KeysUnavailable: _Row(503, "keys_unavailable", retry_after=2),
+    keys.InvalidKey: _Row(422, "invalid_request"),
+    keys.UnknownKey: _Row(404, "unknown_key"),
+    keys.KeyRevoked: _Row(409, "key_revoked"),
+    keys.FirstKeyNotAdmin: _Row(409, "first_key_not_admin"),
+    keys.LastAdminKey: _Row(409, "last_admin_key"),
+    keys.AlreadyCreated: _Row(409, "already_created"),
     DeadlineExceeded: _Row(503, "deadline_exceeded", retry_after=1),
     StretchTooLong: _Row(413, "text_too_long"),
     TokenizerError: _Row(422, "text_not_countable"),
 }
 
 TITLES: Mapping[str, str] = {
+    "already_created": "The key was made before, and its text is shown once",
     "already_settled": "The reservation was settled with another content",
     "ambiguous_dialect": "The body could be in more than one wire form",
     "bad_host": "The Host header is not one of this service's names",
@@ -101,6 +111,7 @@ TITLES: Mapping[str, str] = {
     "chat_not_rendered": "The chat template does not take these messages",
     "chat_template_not_allowed": "Chat templates of a caller's own are not run here",
     "deadline_exceeded": "The answer took longer than the deadline",
+    "first_key_not_admin": "The first key has to be an admin's",
     "idempotency_in_flight": "The first request with this Idempotency-Key is under way",
     "idempotency_key_reused": "The Idempotency-Key belongs to another request",
     "inconsistent_usage": "The usage contradicts itself",
@@ -113,6 +124,11 @@ TITLES: Mapping[str, str] = {
     "invalid_json": "The body is not JSON",
     "invalid_query": "The report cannot be made so",
     "invalid_request": "The body does not fit the route",
+    "key_invalid": "The key is not valid",
+    "key_missing": "The request has no key",
+    "key_revoked": "The key is revoked",
+    "keys_unavailable": "The keys are not known yet",
+    "last_admin_key": "It is the last admin key",
     "ledger_unavailable": "The ledger's database cannot be used",
     "method_not_allowed": "The route does not take this method",
     "no_ids": "The vocabulary counts tokens and cannot name them",
@@ -121,6 +137,7 @@ TITLES: Mapping[str, str] = {
     "not_found": "No such route",
     "overloaded": "Too many large requests at once",
     "price_unknown": "The price is not known",
+    "rate_limited": "The key has asked too often",
     "request_body_encoding_invalid": "The body is not what its Content-Encoding says",
     "request_body_encoding_unsupported": "The body's Content-Encoding is not taken",
     "request_body_timeout": "The body did not arrive in time",
@@ -134,6 +151,7 @@ TITLES: Mapping[str, str] = {
     "text_too_long": "The text is too long for this route",
     "tokens_required": "A budget with a token limit needs tokens",
     "unknown_budget": "No such budget",
+    "unknown_key": "No such key",
     "unknown_dialect": "The wire form of the request is not recognised",
     "unknown_model": "No such model",
     "unknown_reservation": "No such reservation",
@@ -152,7 +170,9 @@ def as_problem(error: Exception, request_id: str = "") -> tuple[Problem, dict[st
             headers = {"retry-after": str(row.retry_after)} if row.retry_after else {}
             nearest = getattr(error, "nearest", ())
             path = getattr(error, "field", "")
-            return _problem(row.status, row.code, str(error), path, request_id, nearest), headers
+            problem = _problem(row.status, row.code, str(error), path, request_id, nearest)
+            key_id = getattr(error, "key_id", "")
+            return (msgspec.structs.replace(problem, key_id=key_id) if key_id else problem), headers
     detail = "Something failed that should not. The log names the place under this request id."
     return _problem(500, "internal_error", detail, "", request_id), {}
 

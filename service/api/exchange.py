@@ -26,9 +26,12 @@ _REQUEST_ID = re.compile(rb"[A-Za-z0-9._:-]{1,128}")
 
 
 class Exchange:
-    """The facts of one request, gathered once: headers, its id, its route template, its body once read, who asks."""
+    """The facts of one request, gathered once: headers, its id, its route template, its body once read, who asks.
 
-    __slots__ = ("body", "caller", "headers", "request_id", "route", "started", "status")
+    ``marks`` are headers that the answer bears, whatever it is.
+    """
+
+    __slots__ = ("body", "caller", "headers", "marks", "request_id", "route", "started", "status")
 
     def __init__(self, scope: Scope) -> None:
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
@@ -36,6 +39,7 @@ class Exchange:
         self.route = "unmatched"
         self.body = b""
         self.caller = ANYONE
+        self.marks: list[tuple[bytes, bytes]] = []
         self.status = 0
         self.started = time.perf_counter()
         scope[_KEY] = self

@@ -2,8 +2,9 @@
 
 Under load most of a small count's time goes into the layers around it: a coroutine, a look at the headers, a message
 each. Here a request is looked at once. One in which there is anything for a layer to decide (a Host to refuse, an
-Origin, an encoding, a body that is large or has no length) goes the long way, through the layers, as if this were not
-here; every answer of the lane is the one that they would give, and it is recorded as they record it.
+Origin, an encoding, a body that is large or has no length, a key that is not valid or has a rate limit) goes the long
+way, through the layers, as if this were not here; every answer of the lane is the one that they would give, and it is
+recorded as they record it.
 """
 
 from __future__ import annotations
@@ -14,11 +15,15 @@ from functools import partial
 from time import perf_counter
 from typing import Any
 
+from service.api.access import given_key
 from service.api.body import CLOSE, refuse_disconnect
 from service.api.errors import ApiError
 from service.api.exchange import JSON, Message, Receive, Scope, Send, request_id
 from service.api.middleware import RequestLog, is_loopback
 from service.api.services import Services, Work
+from service.domain.access import KeyScope
+from service.domain.budgets import DEFAULT_PROJECT
+from service.domain.keyring import Gate
 
 _MOST_HOSTS = 64  # spellings of this machine that are remembered
 
@@ -39,6 +44,7 @@ class FastLane:
         self._current = current
         self._any_host = any_host
         self._hosts: set[bytes] = set()
+        self._ring = current().keyring
         settings = current().settings
         self._largest = min(settings.inline_bytes, settings.max_body_bytes)
         self._seconds = settings.body_timeout_seconds
@@ -47,7 +53,8 @@ class FastLane:
         started = perf_counter()
         work = self._table.get(scope["path"]) if scope["type"] == "http" and scope["method"] == "POST" else None
         given = None if work is None else self._admitted(scope["headers"])
-        if work is None or given is None:
+        project = DEFAULT_PROJECT if self._ring.gate is Gate.OPEN or given is None else self._project(scope["headers"])
+        if work is None or given is None or project is None:
             await self._layers(scope, receive, send)
             return
         try:
@@ -64,7 +71,7 @@ class FastLane:
             await send({"type": "http.response.start", "status": 200, "headers": headers})
             await send({"type": "http.response.body", "body": answer})
         finally:
-            self._layers.record(scope["path"], "POST", 200, perf_counter() - started, own_id)
+            self._layers.record(scope["path"], "POST", 200, perf_counter() - started, own_id, project)
 
     def flush(self) -> None:
         """Write the log lines that wait."""
@@ -91,7 +98,17 @@ class FastLane:
             return None
         return given
 
+    def _project(self, headers: list[tuple[bytes, bytes]]) -> str | None:
+        """The project of a key that may count as often as it likes; ``None`` where the layers have to decide."""
+        text = given_key(dict(headers))
+        found = None if text is None else self._ring.find(text)
+        if found is None or found.rate_limit is not None or not found.caller.may(KeyScope.COUNT):
+            return None
+        return found.caller.project
+
     def _knows(self, host: bytes | None) -> bool:
+        if self._ring.gate is not Gate.OPEN:
+            return host is not None
         if host is None or not (self._any_host or is_loopback(host)):
             return False
         if len(self._hosts) < _MOST_HOSTS:

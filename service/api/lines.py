@@ -13,6 +13,8 @@ from typing import Any
 
 import msgspec
 
+from service.domain.budgets import DEFAULT_PROJECT
+
 _DELAY = 0.05  # seconds that a line may wait
 _MOST = 256  # lines that wait
 
@@ -24,20 +26,21 @@ class RequestLines:
     waiting is written before a line about an error, and when the process ends.
     """
 
-    def __init__(self, kind: str, *, project: str = "default") -> None:
+    def __init__(self, kind: str) -> None:
         self._kind = kind
-        self._project = project
         self._encode = msgspec.json.Encoder().encode
-        self._waiting: list[tuple[float, str, str, int, float, str]] = []
+        self._waiting: list[tuple[float, str, str, int, float, str, str]] = []
         self._timer: asyncio.TimerHandle | None = None
         if kind != "off":
             atexit.register(self.flush)
 
-    def request(self, method: str, route: str, status: int, seconds: float, request_id: str) -> None:
-        """Note an answered request; ``route`` is a template."""
+    def request(
+        self, method: str, route: str, status: int, seconds: float, request_id: str, project: str = DEFAULT_PROJECT
+    ) -> None:
+        """Note an answered request; ``route`` is a template, ``project`` is empty for a caller without a valid key."""
         if self._kind == "off":
             return
-        self._waiting.append((time.time(), method, route, status, seconds, request_id))
+        self._waiting.append((time.time(), method, route, status, seconds, request_id, project))
         if self._timer is None:
             try:
                 self._timer = asyncio.get_running_loop().call_later(_DELAY, self.flush)
@@ -61,8 +64,8 @@ class RequestLines:
         if lines:
             sys.stderr.write("".join(map(self._request_line, lines)))
 
-    def _request_line(self, noted: tuple[float, str, str, int, float, str]) -> str:
-        at, method, route, status, seconds, request_id = noted
+    def _request_line(self, noted: tuple[float, str, str, int, float, str, str]) -> str:
+        at, method, route, status, seconds, request_id, project = noted
         return self._line(
             {
                 "time": _moment(at),
@@ -71,7 +74,7 @@ class RequestLines:
                 "status": status,
                 "ms": round(seconds * 1000, 3),
                 "request_id": request_id,
-                "project": self._project,
+                "project": project,
             }
         )
 

@@ -1,4 +1,4 @@
-"""The layers around every route, outermost first: request log and metrics, Host and Origin, body limit. Plain ASGI."""
+"""The outer layers of every route: request log and metrics, then Host and Origin. Plain ASGI."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import time
 import traceback
 from collections.abc import Awaitable, Callable, Collection
 
+from service.api.access import given_key
 from service.api.errors import ApiError
 from service.api.exchange import App, Exchange, Message, Receive, Scope, Send, send_refusal
 from service.api.lines import RequestLines
 from service.api.vendors.paths import shape_of, template_of
+from service.domain.keyring import KeyRing
 from service.metrics import Metrics
 
 PROBES = frozenset({"/livez", "/readyz"})
@@ -55,7 +57,7 @@ class RequestLog:
         async def send_marked(message: Message) -> None:
             if message["type"] == "http.response.start":
                 exchange.status = message["status"]
-                message["headers"] = [*message["headers"], request_id]
+                message["headers"] = [*message["headers"], request_id, *exchange.marks]
             await send(message)
 
         try:
@@ -84,12 +86,12 @@ class RequestLog:
         method = scope["method"]
         if exchange.route == "unmatched":
             exchange.route = getattr(scope.get("route"), "path", exchange.route)
-        self.record(exchange.route, method, exchange.status, seconds, exchange.request_id)
+        self.record(exchange.route, method, exchange.status, seconds, exchange.request_id, exchange.caller.project)
 
-    def record(self, route: str, method: str, status: int, seconds: float, request_id: str) -> None:
+    def record(self, route: str, method: str, status: int, seconds: float, request_id: str, project: str) -> None:
         """Record an answered request: its metrics and its line. ``route`` is a template."""
         self._metrics.request(route, method, status, seconds)
-        self._lines.request(method, route, status, seconds, request_id)
+        self._lines.request(method, route, status, seconds, request_id, project)
 
     def flush(self) -> None:
         """Write the lines that wait."""
@@ -100,10 +102,12 @@ class HostGuard:
     """Without keys only this machine may ask: the Host must be a loopback name, and a foreign Origin is refused.
 
     This keeps a web page in a browser on this machine from using the service (DNS rebinding, cross-site requests).
+    With keys any Host will do, and a page of another site that sends a key itself: a browser adds none by itself.
     """
 
-    def __init__(self, app: App) -> None:
+    def __init__(self, app: App, ring: KeyRing) -> None:
         self._app = app
+        self._ring = ring
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["path"] not in PROBES:
@@ -111,11 +115,13 @@ class HostGuard:
             host = headers.get(b"host", b"")
             if sum(name == b"host" for name, _ in scope["headers"]) > 1:
                 raise ApiError(400, "bad_host", "Send one Host header.")
-            if not is_loopback(host):
+            keyed = self._ring.any_host
+            if not keyed and not is_loopback(host):
                 detail = "Without keys the service answers to localhost, 127.0.0.1 and [::1] only."
                 raise ApiError(403, "bad_host", detail)
             origin = headers.get(b"origin")
-            if origin is not None and not _same_site(origin.decode("latin-1").lower(), host.decode("latin-1").lower()):
+            foreign = origin is not None and not _same_site(origin, host)
+            if foreign and not (keyed and given_key(headers)):
                 raise ApiError(403, "bad_origin", "Requests from pages of another site are refused.")
         await self._app(scope, receive, send)
 
@@ -125,8 +131,8 @@ def is_loopback(host: bytes) -> bool:
     return _LOOPBACK.fullmatch(host.decode("latin-1").lower()) is not None
 
 
-def _same_site(origin: str, host: str) -> bool:
-    return origin in (f"http://{host}", f"https://{host}")
+def _same_site(origin: bytes, host: bytes) -> bool:
+    return origin.lower() in (b"http://" + host.lower(), b"https://" + host.lower())
 
 
 def places(error: BaseException) -> list[str]:

@@ -35,7 +35,7 @@ async def written(
 
     Raises ``ApiError`` (400) for a key that is none, and what ``act`` raises: ``KeyReused``, ``InFlight``.
     """
-    once = _once_of(services, request, project, write)
+    once = once_of(services, request, project, write)
     try:
         answer, headers = write(await act(once)), {}
     except Replayed as before:
@@ -43,7 +43,8 @@ async def written(
     return Response(answer, status, headers, "application/json")
 
 
-def _once_of(services: Services, request: Request, project: str, write: Callable[[T], bytes]) -> Once | None:
+def once_of(services: Services, request: Request, project: str, write: Callable[[T], bytes]) -> Once | None:
+    """The Idempotency-Key of a request, if it has one. Raises ``ApiError`` (400) for a key that is none."""
     exchange = Exchange.of(request.scope)
     given = exchange.headers.get(HEADER.encode())
     if given is None:

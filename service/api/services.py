@@ -15,10 +15,12 @@ from service.domain.compare import COMMON, ScriptOf
 from service.domain.counting import Scale, Weigher
 from service.domain.errors import UnknownModel
 from service.domain.framing import MessageFraming
+from service.domain.keyring import KeyRing
 from service.domain.ledger import Ledger
 from service.domain.past_calls import NoPastCalls, PastCalls
 from service.domain.ports import ChatRenderer
 from service.domain.pricing import Pricer
+from service.domain.rates import RateLimiter
 from service.domain.remote import RemoteCounter
 from service.domain.rulebook import RuleBook
 from service.domain.secret import Secret
@@ -51,6 +53,8 @@ class Services:
     pricer: Pricer
     ledger: Ledger
     secret: Secret
+    keyring: KeyRing
+    limiter: RateLimiter
     past: PastCalls = field(default_factory=NoPastCalls)
     framings: Sequence[MessageFraming] = ()
     compared: Sequence[str] = ()

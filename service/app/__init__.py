@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from service.api.access import KeyGuard
 from service.api.application import STATIC_ROUTES
 from service.api.body import BodyLimit
 from service.api.exchange import App
@@ -13,7 +14,8 @@ from service.api.middleware import HostGuard, RequestLog
 from service.api.routes.weighing import HOT
 from service.api.services import Services
 from service.app.assembly import Assembly, inner_app
-from service.app.server import bind, require_loopback
+from service.app.keys import reach_of
+from service.app.server import bind
 from service.app.server import serve as run_server
 from service.settings import Settings
 
@@ -45,20 +47,20 @@ def layered(
     """
     settings = services.settings
     app = BodyLimit(app, limit=settings.max_body_bytes, timeout=settings.body_timeout_seconds, pool=services.pool)
+    app = KeyGuard(app, services.keyring, services.limiter)
     if not insecure:
-        app = HostGuard(app)
+        app = HostGuard(app, services.keyring)
     log = RequestLog(app, services.metrics, RequestLines(settings.log), routes=STATIC_ROUTES)
     return FastLane(log, HOT, current or (lambda: services), any_host=insecure)
 
 
 def serve(host: str, port: int, *, insecure: bool = False) -> None:
-    """Serve on ``host`` and ``port`` until SIGTERM or SIGINT. Raises ``InvalidSetting`` for a host others can reach.
+    """Serve on ``host`` and ``port`` until SIGTERM or SIGINT.
 
-    ``insecure`` allows such a host, under any name: whoever reaches the port may then use the service.
+    Raises ``InvalidSetting`` for a host that others can reach where there are no keys. ``insecure`` allows it, under
+    any name: whoever reaches the port may then use the service.
     """
-    if not insecure:
-        require_loopback(host)
     with bind(host, port) as listener:
-        assembly = Assembly(Settings.from_env())
+        assembly = Assembly(Settings.from_env(), reach_of(host, insecure=insecure))
         app = layered(assembly.switch, assembly.services, insecure=insecure, current=lambda: assembly.services)
         run_server(app, assembly, listener)

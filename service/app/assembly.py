@@ -25,6 +25,8 @@ from service.api.hot import HotRoutes
 from service.api.pool import CountPool
 from service.api.routes.weighing import HOT
 from service.api.services import Lifecycle, Services
+from service.app.keys import key_ring, open_keys
+from service.app.saying import say
 from service.app.secret import service_secret
 from service.configfile import Config, load_catalog, read_config
 from service.configfile.rules import rule_book
@@ -32,8 +34,10 @@ from service.configfile.shipped import chat_marks, compared_models, message_fram
 from service.domain.catalog import Catalog
 from service.domain.counting import Weigher
 from service.domain.errors import InvalidConfig, UnknownModel
+from service.domain.keyring import Reach
 from service.domain.literals import control_marks
 from service.domain.pricing import Pricer
+from service.limiting import rate_limiter
 from service.metrics import Metrics
 from service.pricebook import PriceList, bundled_list, price_book, priced_catalog
 from service.providers import vendor_counter
@@ -59,9 +63,12 @@ class Switch:
 
 
 class Assembly:
-    """All parts of one process. Raises, as the readers do, when a file is damaged or the configuration is wrong."""
+    """All parts of one process. Raises, as the readers do, when a file is damaged or the configuration is wrong.
 
-    def __init__(self, settings: Settings) -> None:
+    With ``reach``, who can reach it, the keys are read first: a start that is refused is refused at once.
+    """
+
+    def __init__(self, settings: Settings, reach: Reach | None = None) -> None:
         self.settings = settings
         self.metrics = Metrics()
         self.lifecycle = Lifecycle()
@@ -80,6 +87,10 @@ class Assembly:
         self.ledger = sql_ledger(settings.database_url, settings.data_dir, lambda: datetime.now(UTC))
         self.past = SqlPastCalls(self.ledger.read, lambda: datetime.now(UTC))
         self.secret = service_secret(settings)
+        self.keyring = key_ring(settings, self.ledger, self.secret)
+        if reach is not None:
+            open_keys(self.keyring, self.ledger, reach, say)
+        self.limiter = rate_limiter(settings.redis_url, self.secret, self.metrics.rate_limit_fallbacks.inc)
         self._prices = self.bundled
         self._config = self._read_config()
         self.services = self._build(self._config, self._prices)
@@ -140,6 +151,8 @@ class Assembly:
             ledger=self.ledger,
             secret=self.secret,
             past=self.past,
+            keyring=self.keyring,
+            limiter=self.limiter,
             rules=self._rules,
             probes=Probes(image_size=HeaderSizer()),
             renderer=TemplateRenderer(

@@ -10,7 +10,6 @@ import signal
 import socket
 import sys
 from collections.abc import Coroutine
-from datetime import UTC, datetime
 from types import FrameType
 from typing import Any, cast
 
@@ -21,11 +20,10 @@ from service.api.lane import FastLane
 from service.app.assembly import Assembly
 from service.app.learning import show_errors
 from service.app.refreshing import asked_for, refresh_prices
+from service.app.saying import say
 from service.domain.errors import DomainError
 from service.domain.ledger_errors import LedgerNotOpened, LedgerUnavailable
 from service.settings import InvalidSetting, unknown_variables
-
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 class Server(uvicorn.Server):
@@ -55,6 +53,7 @@ class Server(uvicorn.Server):
             self._begin(refresh_prices(self._assembly, self._refresh))
         self._begin(keep_ledger(self._assembly))
         self._begin(show_errors(self._assembly))
+        self._begin(self._assembly.keyring.keep_up(say))
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End what runs beside the requests, then drain, then close the connections to vendors."""
@@ -63,6 +62,7 @@ class Server(uvicorn.Server):
         await asyncio.gather(*self._tasks, return_exceptions=True)  # none of them may keep the drain from happening
         await super().shutdown(sockets)
         await self._assembly.ledger.close()
+        await self._assembly.limiter.close()
         if self._assembly.remote is not None:
             await self._assembly.remote.close()
 
@@ -80,7 +80,7 @@ async def keep_ledger(assembly: Assembly) -> None:
     try:
         await assembly.ledger.open()
     except (LedgerUnavailable, LedgerNotOpened) as error:
-        _say(f"budgets and spend cannot be used yet: {error}")
+        say(f"budgets and spend cannot be used yet: {error}")
     await assembly.ledger.keep_up()
 
 
@@ -89,9 +89,9 @@ def reload(assembly: Assembly) -> None:
     try:
         assembly.reload()
     except Exception as error:
-        _say(f"the configuration was not reloaded, the one before stays: {_message(error)}")
+        say(f"the configuration was not reloaded, the one before stays: {_message(error)}")
     else:
-        _say("the configuration was reloaded")
+        say("the configuration was reloaded")
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -111,7 +111,7 @@ def bind(host: str, port: int) -> socket.socket:
 def serve(app: FastLane, assembly: Assembly, listener: socket.socket) -> None:
     """Serve ``app`` on ``listener`` until SIGTERM or SIGINT."""
     for message in unknown_variables(os.environ):
-        _say(message)
+        say(message)
     # Its warnings are about what was sent (no HTTP, an upgrade to WebSocket): anyone could fill the log with them.
     logging.getLogger("uvicorn").setLevel(logging.ERROR)
     config = uvicorn.Config(
@@ -133,22 +133,6 @@ def serve(app: FastLane, assembly: Assembly, listener: socket.socket) -> None:
     if assembly.pool.close():
         sys.stderr.flush()
         os._exit(0)  # a library call that cannot be interrupted would hold up the exit, with nobody left to answer
-
-
-def require_loopback(host: str) -> None:
-    """Raise ``InvalidSetting`` for a host that others can reach."""
-    if host not in LOOPBACK:
-        raise InvalidSetting(
-            f"Without keys the service listens on this machine only ({', '.join(LOOPBACK)}). "
-            "Behind a wall of your own, --insecure lets it listen elsewhere."
-        )
-
-
-def _say(message: str) -> None:
-    at = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-    sys.stderr.write(
-        f"weighbridge {message}\n" if message.startswith(__version__) else f"weighbridge: {at} {message}\n"
-    )
 
 
 def _message(error: Exception) -> str:

@@ -45,6 +45,9 @@ class Caller:
 ANYONE = Caller(DEFAULT_PROJECT, None, frozenset(KeyScope))
 """Every caller while no keys are in use."""
 
+STRANGER = Caller("", None, frozenset())
+"""A caller without a valid key, while keys are in use."""
+
 
 def is_project(text: str) -> bool:
     """Whether ``text`` can be a project's name."""

@@ -185,6 +185,10 @@ class SqlLedger(Ledger):
                 pass
             self._forget_at = now + _FORGET_EVERY
 
+    async def carry_out(self, operation: Operation[T]) -> T:
+        """The result of ``operation``, for what is kept beside the ledger. Raises what it raises."""
+        return await self._carry_out(operation)
+
     async def read(self, work: Callable[[Connection], T]) -> T:
         """The result of ``work``, which only reads, for other ports over the same database. Raises as every call."""
         return await self._read(work)

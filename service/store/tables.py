@@ -165,3 +165,34 @@ OUTPUT_HISTORY = Table(
     *_numbers("times"),
 )
 """Output tokens by bucket and day; a ``tag`` of ``""`` is every call of the model."""
+
+KEYS = Table(
+    "keys",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    *_texts("project", "name", "scopes", "origin"),
+    Column("rate_limit", Text),
+    Column("digest", LargeBinary, nullable=False),
+    Column("previous", LargeBinary),
+    Column("previous_until", BigInteger),
+    *_numbers("created_at"),
+    *_texts("created_by"),
+    Column("expires_at", BigInteger),
+    Column("last_used_at", BigInteger),
+    Column("revoked_at", BigInteger),
+    Column("revoked_by", Text),
+)
+"""``digest`` is a keyed hash of the key's text, ``previous`` that of the one before; ``scopes`` have blanks between."""
+
+KEY_CHANGES = Table(
+    "key_changes",
+    METADATA,
+    Column("id", _ID, primary_key=True),
+    *_texts("key_id", "what"),
+    *_numbers("at"),
+    *_texts("by"),
+)
+"""What was done to keys. The last id is the version of all keys: changes are made one after the other."""
+
+FACTS = Table("facts", METADATA, Column("name", Text, primary_key=True), Column("value", LargeBinary, nullable=False))
+"""What the database is to remember of the service: ``secret``, the fingerprint of the secret it was written with."""

@@ -8,7 +8,6 @@ import json
 import threading
 import tracemalloc
 from collections.abc import AsyncIterator, Callable
-from datetime import UTC, datetime
 
 import httpx
 import pytest
@@ -24,11 +23,10 @@ from service.domain.catalog import Catalog
 from service.domain.counting import Weigher
 from service.domain.prices import PriceBook
 from service.domain.pricing import Pricer
-from service.domain.secret import Secret
 from service.metrics import Metrics
 from service.settings import Settings
-from service.store.ledger import sql_ledger
 from tests.fakes import WordTokenizer
+from tests.service.kept import kept
 
 LIMIT = 16 * 1024 * 1024
 BODY = {"model": "gpt-4o", "text": "Hello, World!"}
@@ -168,8 +166,7 @@ def _small_service(during, tmp_path, **settings) -> Services:
         pool=pool,
         specs={},
         pricer=pricer,
-        ledger=sql_ledger("", tmp_path, lambda: datetime.now(UTC)),
-        secret=Secret(lambda: b"of this test"),
+        **kept(tmp_path),
         version="0",
     )
 

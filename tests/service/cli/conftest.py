@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -15,10 +14,9 @@ from service.api.services import Services
 from service.cli import cli
 from service.cli.environment import Environment
 from service.domain.counting import Weigher
-from service.domain.secret import Secret
 from service.metrics import Metrics
 from service.settings import Settings
-from service.store.ledger import sql_ledger
+from tests.service.kept import kept
 
 CONFIG = """
 [[model]]
@@ -151,8 +149,7 @@ def answered(priced: Path) -> Callable[..., bytes]:
             pool=CountPool(workers=1, queue_limit=0, deadline_seconds=1),
             specs=here.installed,
             pricer=here.pricer,
-            ledger=sql_ledger("", here.settings.data_dir, lambda: datetime.now(UTC)),
-            secret=Secret(lambda: b"of these tests"),
+            **kept(here.settings.data_dir),
             framings=here.framings,
             compared=here.compared,
             script_of=script_of,
