@@ -19,6 +19,7 @@ _COMMANDS = {
     "prices": ("service.cli.prices", "List, import and compare prices."),
     "vocab": ("service.cli.vocab", "List, verify and add vocabularies."),
     "ledger": ("service.cli.ledger", "Rebuild the sums of spend, remove old entries."),
+    "keys": ("service.cli.keys", "Make, list, rotate and revoke keys."),
     "train": ("service.cli.train", "Train a byte-pair encoding on text."),
     "serve": ("service.cli.serve", "Run the HTTP service."),
 }

@@ -33,7 +33,7 @@ def test_every_command_in_the_list_exists_and_has_a_summary() -> None:
     names = cli.list_commands(click.Context(cli))
     assert names == [
         *("count", "tokenize", "models", "estimate", "compare", "cost"),
-        *("advise", "trim", "prices", "vocab", "ledger", "train", "serve"),
+        *("advise", "trim", "prices", "vocab", "ledger", "keys", "train", "serve"),
     ]
     for name in names:
         assert cli.get_command(click.Context(cli), name).name == name  # type: ignore[union-attr]
