@@ -315,7 +315,7 @@ def test_a_refresh_from_a_place_without_encryption_stops_the_start(serve):
     assert "WEIGHBRIDGE_PRICES" in server.log.read_text()
 
 
-def test_the_ledger_is_opened_at_the_start_and_a_place_that_cannot_be_written_does_not_stop_counting(serve, tmp_path):
+def test_the_ledger_is_opened_at_the_start_and_a_place_that_cannot_be_used_does_not_stop_counting(serve, tmp_path):
     server = serve(vocabularies="o200k_base")
     for _ in range(100):
         if (tmp_path / "ledger.sqlite").exists():
@@ -332,5 +332,10 @@ def test_the_ledger_is_opened_at_the_start_and_a_place_that_cannot_be_written_do
             break
         time.sleep(0.05)
     assert "no SQLite database" in server.log.read_text()
+    refused = _post(server.url, {"model": "gpt-4o", "text": "Hello, World!"})  # a damaged file may hold keys
+    assert (refused.status_code, refused.json()["code"]) == (503, "keys_unavailable")
+    assert httpx.get(f"{server.url}/livez").status_code == 200
+    server.stop()
+    server = serve(vocabularies="o200k_base", data_dir=str(tmp_path / "log" / "data"))  # "log" is a file
     assert _post(server.url, {"model": "gpt-4o", "text": "Hello, World!"}).json()["tokens"] == 4
     assert server.stop() == 0
