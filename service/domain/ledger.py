@@ -107,7 +107,7 @@ class ReserveRequest:
 class Hold:
     """A reservation. ``at`` is the time of the request, at which it is priced when settled.
 
-    ``budgets`` are the ids of the budgets it holds of. ``entry_id`` names what was booked, also where that came late.
+    ``budgets`` are the names of the budgets it holds of. ``entry_id`` names what was booked, also where that came late.
     """
 
     id: str
@@ -119,7 +119,7 @@ class Hold:
     expires_at: datetime
     price_revision: str
     estimate: Estimate
-    budgets: tuple[int, ...]
+    budgets: tuple[str, ...]
     entry_id: str | None = None
 
 
@@ -310,8 +310,8 @@ class Ledger(Protocol):
         """How the budget came to its terms, the first first. Raises ``UnknownBudget``."""
         ...
 
-    async def balances(self, spender: Spender) -> Sequence[Balance]:
-        """Every budget that counts ``spender``'s calls, in its present period."""
+    async def balances(self, *spenders: Spender) -> Sequence[Balance]:
+        """Every budget that counts calls of one of ``spenders``, in its present period."""
         ...
 
     async def reserve(self, request: ReserveRequest, *, once: Once | None = None) -> Hold:

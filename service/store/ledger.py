@@ -100,9 +100,9 @@ class SqlLedger(Ledger):
     async def budget_versions(self, project: str, name: str) -> Sequence[BudgetVersion]:
         return await self._read(lambda c: reading.versions_of(c, project, name))
 
-    async def balances(self, spender: Spender) -> Sequence[Balance]:
+    async def balances(self, *spenders: Spender) -> Sequence[Balance]:
         now = self._clock()
-        return await self._read(lambda c: reading.balances_of(c, spender, now))
+        return await self._read(lambda c: reading.balances_of(c, spenders, now))
 
     async def reserve(self, request: ReserveRequest, *, once: Once | None = None) -> Hold:
         return await self._carry_out(Reserve(request, once))

@@ -101,7 +101,7 @@ class Reserve:
             expires_at=now + _ttl(request.ttl_seconds),
             price_revision=request.price_revision,
             estimate=request.estimate,
-            budgets=tuple(budget.id for budget in budgets),
+            budgets=tuple(budget.spec.name for budget in budgets),
         )
         working.hold(HeldRow(hold, tuple(self._charges(working))))
         return hold

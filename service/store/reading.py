@@ -22,7 +22,7 @@ from service.domain.ledger import (
 )
 from service.domain.ledger_errors import UnknownBudget, UnknownReservation
 from service.store.changes import require_known
-from service.store.rows import budget_of, entry_of, first_id, held_of, json_text, micros, moment, totals_of
+from service.store.rows import budget_of, budgets_of, entry_of, first_id, held_of, json_text, micros, moment, totals_of
 from service.store.tables import BUDGET_PERIODS, BUDGET_VERSIONS, BUDGETS, ENTRIES, HOLDS, REFUSALS
 from service.store.working import padded
 
@@ -37,9 +37,10 @@ def one_balance(connection: Connection, project: str, name: str, now: datetime) 
     return found[0]
 
 
-def balances_of(connection: Connection, spender: Spender, now: datetime) -> list[Balance]:
-    """Every budget that counts ``spender``'s calls."""
-    return _balances(connection, now, BUDGETS.c.selector.in_(padded(sorted(spender.selectors()))))
+def balances_of(connection: Connection, spenders: Sequence[Spender], now: datetime) -> list[Balance]:
+    """Every budget that counts calls of one of ``spenders``."""
+    selectors = {selector for spender in spenders for selector in spender.selectors()}
+    return _balances(connection, now, BUDGETS.c.selector.in_(padded(sorted(selectors)))) if selectors else []
 
 
 def page_of_balances(
@@ -86,7 +87,10 @@ def one_hold(connection: Connection, project: str, hold_id: str) -> Hold:
     row = connection.execute(query).one_or_none()
     if row is None:
         raise UnknownReservation
-    return held_of(row).hold
+    numbers = budgets_of(row)
+    query = select(BUDGETS.c.id, BUDGETS.c.name).where(BUDGETS.c.id.in_(padded(numbers)))
+    names = {found.id: found.name for found in connection.execute(query)} if numbers else {}
+    return held_of(row, names).hold
 
 
 def page_of_entries(connection: Connection, query: EntryQuery) -> Page[Entry]:

@@ -113,8 +113,13 @@ def totals_values(charge: Charge, totals: Totals) -> dict[str, Any]:
     }
 
 
-def held_of(row: Row[Any]) -> HeldRow:
-    """A row of ``holds``."""
+def budgets_of(row: Row[Any]) -> list[int]:
+    """The ids of the budgets that a row of ``holds`` holds of."""
+    return [budget for budget, _ in _CHARGES.decode(row.charges)]
+
+
+def held_of(row: Row[Any], names: Mapping[int, str]) -> HeldRow:
+    """A row of ``holds``; ``names`` are those of its budgets."""
     charges = _CHARGES.decode(row.charges)
     hold = Hold(
         id=row.id,
@@ -126,7 +131,7 @@ def held_of(row: Row[Any]) -> HeldRow:
         expires_at=moment(row.expires_at),
         price_revision=row.price_revision,
         estimate=_estimate(row),
-        budgets=tuple(budget for budget, _ in charges),
+        budgets=tuple(names[budget] for budget, _ in charges),
         entry_id=row.entry_id,
     )
     return HeldRow(hold, charges, row.digest)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, or_, select, text, tuple_
+from sqlalchemy import ColumnElement, Connection, Row, or_, select, text, tuple_
 
 from service.domain.budgets import Balance, Budget, Period, Totals
 from service.domain.ledger import Entry, HoldState, Once
@@ -24,6 +24,7 @@ from service.store.rows import (
     Charge,
     HeldRow,
     budget_of,
+    budgets_of,
     entry_of,
     entry_values,
     held_of,
@@ -81,13 +82,14 @@ class Working:
     def load(self, needs: Sequence[Needs], onces: Sequence[Once]) -> None:
         """Read and lock the answers, holds and budgets that are needed."""
         self._load_answers(onces)
-        self._load_holds({hold for need in needs for hold in need.holds} | self._due(sum(need.due for need in needs)))
-        wanted = {budget for held in self._holds.values() for budget in held.hold.budgets}
+        holds = self._lock_holds({hold for need in needs for hold in need.holds} | self._due(sum(n.due for n in needs)))
         self._load_budgets(
-            wanted,
+            {budget for row in holds for budget in budgets_of(row)},
             {selector for need in needs for selector in need.selectors},
             {name for need in needs for name in need.names},
         )
+        names = {number: budget.spec.name for number, budget in self._budgets.items()}
+        self._holds = {row.id: held_of(row, names) for row in holds}
 
     def _load_answers(self, onces: Sequence[Once]) -> None:
         keys = sorted({(once.project, once.route, once.key) for once in onces})
@@ -109,11 +111,11 @@ class Working:
         due = due.order_by(HOLDS.c.expires_at).limit(limit).with_for_update(skip_locked=True)
         return set(self.connection.execute(due).scalars())
 
-    def _load_holds(self, ids: set[str]) -> None:
-        if ids:
-            query = select(HOLDS).where(HOLDS.c.id.in_(padded(sorted(ids)))).order_by(HOLDS.c.id).with_for_update()
-            for row in self.connection.execute(query):
-                self._holds[row.id] = held_of(row)
+    def _lock_holds(self, ids: set[str]) -> Sequence[Row[Any]]:
+        if not ids:
+            return ()
+        query = select(HOLDS).where(HOLDS.c.id.in_(padded(sorted(ids)))).order_by(HOLDS.c.id).with_for_update()
+        return self.connection.execute(query).all()
 
     def _load_budgets(self, ids: set[int], selectors: set[str], names: set[tuple[str, str]]) -> None:
         alive = BUDGETS.c.deleted_at.is_(None)

@@ -17,7 +17,7 @@ from service.domain.budgets import NANO, BudgetSpec, Spender, Terms, Totals
 from service.domain.ledger import Metered, ReserveRequest, Settlement
 from service.store.ledger import SqlLedger, sql_ledger
 from service.store.rows import held_of, totals_of
-from service.store.tables import BUDGET_PERIODS, ENTRIES, HOLDS, ROLLUPS
+from service.store.tables import BUDGET_PERIODS, BUDGETS, ENTRIES, HOLDS, ROLLUPS
 
 T = TypeVar("T")
 
@@ -102,8 +102,9 @@ async def audited(ledger: SqlLedger) -> None:
 
 def _audit(connection: Connection) -> None:
     held: dict[tuple[int, int], list[int]] = {}
+    names = {row.id: row.name for row in connection.execute(select(BUDGETS))}
     for row in connection.execute(select(HOLDS).where(HOLDS.c.state == "held")):
-        one = held_of(row)
+        one = held_of(row, names)
         for charge in one.charges:
             sums = held.setdefault(charge, [0, 0, 0])
             for place, value in enumerate((one.hold.nano, one.hold.tokens or 0, 1)):

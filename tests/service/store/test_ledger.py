@@ -57,7 +57,7 @@ def test_a_reservation_fits_every_budget_or_holds_nothing(place: Place) -> None:
         assert [(item.budget, item.left) for item in caught.value.shortfalls] == [("narrow", NANO)]
         assert await totals(ledger, "wide") == Totals()
         hold = await ledger.reserve(asked("1"))
-        assert len(hold.budgets) == 2
+        assert hold.budgets == ("wide", "narrow") == (await ledger.hold("p", hold.id)).budgets
         assert await totals(ledger, "narrow") == await totals(ledger, "wide") == Totals(held_nano=NANO, open_holds=1)
         await ledger.reserve(asked("9", spender=Spender("p", "k1")))
         await audited(ledger)
@@ -318,6 +318,9 @@ def test_budgets_are_listed_by_page_and_project(place: Place) -> None:
         assert rest.cursor is None
         assert len((await ledger.budgets(None)).items) == 6
         assert [b.budget.spec.name for b in await ledger.balances(Spender("q"))] == ["foreign"]
+        both = await ledger.balances(Spender("q"), Spender("p"))
+        assert len(both) == 6
+        assert await ledger.balances() == []
 
     place.run(work)
 
