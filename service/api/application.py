@@ -12,7 +12,18 @@ from adapters.port import TokenizerError
 from service.api import openapi
 from service.api.errors import ApiError
 from service.api.exchange import Exchange
-from service.api.routes import budgets, catalog, costs, documentation, keys, operations, savings, vendors, weighing
+from service.api.routes import (
+    budgets,
+    catalog,
+    costs,
+    documentation,
+    keys,
+    operations,
+    reservations,
+    savings,
+    vendors,
+    weighing,
+)
 from service.api.services import Services
 from service.api.vendors.paths import STATIC, shape_of
 from service.api.vendors.shape import refusal
@@ -22,15 +33,20 @@ STATIC_ROUTES = frozenset(
     {
         *("/v1/count", "/v1/tokenize", "/v1/detokenize", "/v1/estimate", "/v1/compare", "/v1/cost"),
         *STATIC,
-        *("/v1/advise", "/v1/trim", "/v1/budgets"),
-        "/v1/keys",
+        *(
+            "/v1/advise",
+            "/v1/trim",
+            "/v1/budgets",
+            "/v1/keys",
+            "/v1/reservations",
+        ),
         *("/v1/models", "/v1/tokenizers", "/v1/prices", "/livez", "/readyz", "/metrics", "/openapi.json"),
     }
 )
 """Routes without parameters: their path is their template, whoever answers."""
 
 
-_GROUPS = (weighing, costs, savings, budgets, keys, catalog, operations, vendors)
+_GROUPS = (weighing, costs, savings, budgets, keys, reservations, catalog, operations, vendors)
 
 
 def build_api(services: Services) -> FastAPI:

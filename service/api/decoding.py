@@ -30,10 +30,10 @@ def decode(body: bytes, kind: type[T]) -> T:
     try:
         return decoder.decode(body)  # type: ignore[no-any-return]  # the decoder was built for T
     except msgspec.ValidationError as error:
-        _strict_json(body)  # the first misfit ends msgspec's reading; what follows it may not even be JSON
+        json_value(body)  # the first misfit ends msgspec's reading; what follows it may not even be JSON
         _refuse_shape(error, kind)
     except (msgspec.DecodeError, RecursionError, UnicodeError):
-        value = _strict_json(body)
+        value = json_value(body)
     return shaped(value, kind)
 
 
@@ -48,7 +48,8 @@ def shaped(value: Any, kind: type[T], *, at: str = "") -> T:
         raise ApiError(422, "invalid_request", detail, path=at) from None
 
 
-def _strict_json(body: bytes) -> Any:
+def json_value(body: bytes) -> Any:
+    """``body`` as JSON, whatever its shape. Raises ``ApiError`` (400)."""
     try:
         return json.loads(body.decode(), parse_constant=_refuse_constant, parse_float=_finite, parse_int=_bounded)
     except UnicodeDecodeError as error:

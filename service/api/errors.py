@@ -7,24 +7,37 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import msgspec
 
 from adapters.port import DeadlineExceeded, InvalidIds, StretchTooLong, TokenizerError
 from service.domain import key_errors as keys
 from service.domain import ledger_errors as ledger
+from service.domain.budgets import dollars
 from service.domain.errors import (
     ChatNotRendered,
+    DomainError,
     InconsistentUsage,
     InexactCount,
     NoIds,
     NoTokenizer,
+    PriceUnknown,
     TemplateNotAllowed,
     UnknownModel,
     UnknownTokenizer,
 )
+from service.domain.money import canonical
 
 PROBLEM_JSON = b"application/problem+json"
+
+
+class WireShortfall(msgspec.Struct, frozen=True):
+    """A limit of a budget that a reservation does not fit: dollars as a decimal string, or tokens."""
+
+    budget: str
+    unit: Literal["usd", "tokens"]
+    remaining: str | int
 
 
 class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -39,6 +52,7 @@ class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
     request_id: str = ""
     nearest: Sequence[str] = ()
     key_id: str = ""
+    shortfalls: Sequence[WireShortfall] = ()
 
 
 class ApiError(Exception):
@@ -55,6 +69,14 @@ class ApiError(Exception):
         self.headers = dict(headers or {})
 
 
+class Refused(ApiError):
+    """A call that may not be made, for the reason ``cause``: 402, which no client takes for something to try again."""
+
+    def __init__(self, cause: DomainError) -> None:
+        super().__init__(402, cause.code, str(cause))
+        self.cause = cause
+
+
 @dataclass(frozen=True, slots=True)
 class _Row:
     status: int
@@ -67,6 +89,7 @@ _TABLE: Mapping[type[Exception], _Row] = {
     UnknownTokenizer: _Row(422, "unknown_tokenizer"),
     NoTokenizer: _Row(422, "no_tokenizer"),
     NoIds: _Row(422, "no_ids"),
+    PriceUnknown: _Row(422, "price_unknown"),
     InexactCount: _Row(422, "inexact"),
     InconsistentUsage: _Row(422, "inconsistent_usage"),
     InvalidIds: _Row(422, "invalid_ids"),
@@ -164,18 +187,43 @@ TITLES: Mapping[str, str] = {
 def as_problem(error: Exception, request_id: str = "") -> tuple[Problem, dict[str, str]]:
     """The problem that ``error`` is answered with, and its extra headers. An unforeseen error becomes a bare 500."""
     if isinstance(error, ApiError):
-        return _problem(error.status, error.code, error.detail, error.path, request_id), error.headers
+        cause = error.cause if isinstance(error, Refused) else None
+        return _problem(error.status, error.code, error.detail, error.path, request_id, cause), error.headers
     for kind, row in _TABLE.items():
         if isinstance(error, kind):
-            headers = {"retry-after": str(row.retry_after)} if row.retry_after else {}
-            nearest = getattr(error, "nearest", ())
             path = getattr(error, "field", "")
-            problem = _problem(row.status, row.code, str(error), path, request_id, nearest)
-            key_id = getattr(error, "key_id", "")
-            return (msgspec.structs.replace(problem, key_id=key_id) if key_id else problem), headers
+            return _problem(row.status, row.code, str(error), path, request_id, error), _headers(row)
     detail = "Something failed that should not. The log names the place under this request id."
     return _problem(500, "internal_error", detail, "", request_id), {}
 
 
-def _problem(status: int, code: str, detail: str, path: str, request_id: str, nearest: Sequence[str] = ()) -> Problem:
-    return Problem(f"urn:weighbridge:problem:{code}", TITLES[code], status, code, detail, path, request_id, nearest)
+def _headers(row: _Row) -> dict[str, str]:
+    """When to try again. SDKs of vendors take every 409 for a passing one, unless they are told."""
+    headers = {"retry-after": str(row.retry_after)} if row.retry_after else {}
+    if row.status == 409:
+        headers["x-should-retry"] = "true" if row.retry_after else "false"
+    return headers
+
+
+def _problem(
+    status: int, code: str, detail: str, path: str, request_id: str, cause: Exception | None = None
+) -> Problem:
+    """The problem; ``cause`` may know the nearest names, or the limits that were not kept."""
+    return Problem(
+        type=f"urn:weighbridge:problem:{code}",
+        title=TITLES[code],
+        status=status,
+        code=code,
+        detail=detail,
+        path=path,
+        request_id=request_id,
+        nearest=getattr(cause, "nearest", ()),
+        key_id=getattr(cause, "key_id", ""),
+        shortfalls=tuple(_wire_shortfall(item) for item in getattr(cause, "shortfalls", ())),
+    )
+
+
+def _wire_shortfall(item: ledger.Shortfall) -> WireShortfall:
+    if item.unit == "tokens":
+        return WireShortfall(item.budget, "tokens", item.left)
+    return WireShortfall(item.budget, "usd", canonical(dollars(item.left)))

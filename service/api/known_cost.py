@@ -26,6 +26,15 @@ Find = Callable[[str, str | None], Resolution]
 """The model that a name and a provider mean. Raises ``UnknownModel``."""
 
 
+_SIDES = (
+    ("input_tokens", "output_tokens"),
+    ("prompt_tokens", "completion_tokens"),
+    ("promptTokenCount", "candidatesTokenCount"),
+    ("inputTokens", "outputTokens"),
+)
+_NO_PRICE = Unknown("model", "")
+
+
 @dataclass(frozen=True, slots=True)
 class KnownCost:
     """What a call cost. ``dialect`` is the form its usage was read as, ``service_tier`` the tier priced."""
@@ -53,11 +62,32 @@ class KnownCost:
         )
 
 
-def known_cost(request: CostRequest, find: Find, pricer: Pricer, at: datetime) -> KnownCost:
+class ModelMissing(ApiError):
+    """Nobody says which model was used."""
+
+    def __init__(self) -> None:
+        super().__init__(422, "invalid_request", "Give `model`: nothing else in the body names it.", path="model")
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What is known of a call beside its usage: the model unless another is named, and tokens that a usage may lack."""
+
+    found: Resolution | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+
+
+NOTHING_EXPECTED = Expected()
+
+
+def known_cost(
+    request: CostRequest, find: Find, pricer: Pricer, at: datetime, expected: Expected = NOTHING_EXPECTED
+) -> KnownCost:
     """The cost of what ``request`` says was used at ``at``. Raises ``ApiError``, ``UnknownModel``."""
-    served = _served(request)
+    served = _completed(_served(request), expected)
     notices = list(served.notices)
-    found = _found(request, served, find, notices)
+    found = _found(request, served, find, notices, expected.found)
     dialect = request.dialect or recognise(served.usage, served.path, served.likely)
     dialect, reading = read_usage(served.usage, served.path, dialect=dialect, seller=found.provider, notices=notices)
     context = _context(request, served, reading, notices)
@@ -76,22 +106,47 @@ def _served(request: CostRequest) -> Served:
     return Served(request.usage or {}, "usage", OWN, "", None)
 
 
-def _found(request: CostRequest, served: Served, find: Find, notices: list[Notice]) -> Resolution:
+def tokens_used(request: CostRequest) -> Usage:
+    """The tokens that ``request`` says were used, whatever the model. Raises ``ApiError``."""
+    served = _served(request)
+    dialect = request.dialect or recognise(served.usage, served.path, served.likely)
+    _, reading = read_usage(served.usage, served.path, dialect=dialect, seller="", notices=[])
+    return in_units(reading, _NO_PRICE, served.path)
+
+
+def _completed(served: Served, expected: Expected) -> Served:
+    """``served`` with the count of one side taken from ``expected`` where the usage has that of the other alone."""
+    usage = served.usage
+    for names in _SIDES:
+        stated = [usage.get(name) is not None for name in names]
+        for name, there, tokens in zip(names, stated, (expected.input_tokens, expected.output_tokens), strict=True):
+            if tokens is not None and any(stated) and not there:
+                return replace(served, usage={**usage, name: tokens})
+    return served
+
+
+def _found(
+    request: CostRequest, served: Served, find: Find, notices: list[Notice], expected: Resolution | None
+) -> Resolution:
     """The caller's model goes before the response's: it may name a seller or a deployment. Another model is said."""
-    if request.model is None:
-        if not served.model:
-            detail = "Give `model`: nothing else in the body names it."
-            raise ApiError(422, "invalid_request", detail, path="model")
+    if request.model is not None:
+        found = find(request.model, request.provider)
+    elif expected is not None:
+        found = expected
+    elif served.model:
         return find(served.model, request.provider)
-    found = find(request.model, request.provider)
-    if served.model:
-        try:
-            same = find(served.model, found.provider).model == found.model
-        except UnknownModel:
-            same = True  # a deployment may answer with any name of its own
-        if not same:
-            message = "The response names another model than `model`, which is priced."
-            notices.append(Notice("model_differs", message, "response.model"))
+    else:
+        raise ModelMissing
+    if not served.model:
+        return found
+    try:
+        named = find(served.model, found.provider)
+    except UnknownModel:
+        return found  # a deployment may answer with any name of its own
+    if named.model == found.model:
+        return found if request.model is not None else named  # its date or fine-tune may have a price of its own
+    message = "The response names another model than the call was made to, which is priced."
+    notices.append(Notice("model_differs", message, "response.model"))
     return found
 
 

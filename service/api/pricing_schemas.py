@@ -82,7 +82,7 @@ class ForeseenInput(CostedInput, frozen=True, forbid_unknown_fields=True, kw_onl
     tags: Tags = msgspec.field(default_factory=dict)
 
 
-class EstimateRequest(ForeseenInput, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class PlannedInput(ForeseenInput, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What is sent, the ``model`` that it is sent to, and how the call will be made.
 
     Where ``model`` or ``max_output_tokens`` is missing, a ``request`` that says it is taken at its word.
@@ -91,6 +91,14 @@ class EstimateRequest(ForeseenInput, frozen=True, forbid_unknown_fields=True, kw
     model: Name | None = None
     provider: Name | None = None
     cache: Cache = Cache()
+
+
+class EstimateRequest(PlannedInput, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What is sent, the ``model`` that it is sent to, and how the call will be made.
+
+    Where ``model`` or ``max_output_tokens`` is missing, a ``request`` that says it is taken at its word.
+    """
+
     max_cost_usd: Dollars | None = None
     remote: Remote | None = None
 

@@ -86,8 +86,8 @@ def wire_price(price: Price | FreePrice | Unknown) -> WirePrice | None:
         service_tier=row.service_tier,
         source=row.source,
         revision=row.revision,
-        effective_from=_instant(row.start),
-        effective_to=_instant(row.end),
+        effective_from=instant(row.start),
+        effective_to=instant(row.end),
         checked=row.checked,
     )
 
@@ -171,8 +171,8 @@ def wire_price_row(row: PriceRow) -> PriceListRow:
         provider=row.provider,
         model=row.model,
         service_tier=row.service_tier,
-        effective_from=_instant(row.start),
-        effective_to=_instant(row.end),
+        effective_from=instant(row.start),
+        effective_to=instant(row.end),
         windows=[
             WireWindow([day + 1 for day in sorted(w.days)], f"{w.start:%H:%M}-{w.end:%H:%M}") for w in row.windows
         ],
@@ -238,5 +238,6 @@ def _dollars(amount: Decimal | None) -> str | None:
     return None if amount is None else canonical(amount)
 
 
-def _instant(at: datetime | None) -> str | None:
+def instant(at: datetime | None) -> str | None:
+    """A time as clients read it, RFC 3339."""
     return None if at is None else at.isoformat().replace("+00:00", "Z")

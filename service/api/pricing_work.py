@@ -13,11 +13,10 @@ from service.api.decoding import decode
 from service.api.errors import ApiError
 from service.api.foreseeing import asks_past_calls, foreseen
 from service.api.known_cost import known_cost
+from service.api.planning import FEW, plan_of, planned
 from service.api.pricing_schemas import (
     CompareAnswer,
     CompareRequest,
-    Costed,
-    CostedInput,
     CostRequest,
     EstimateRequest,
     PriceList,
@@ -39,15 +38,14 @@ from service.domain.budgets import DEFAULT_PROJECT
 from service.domain.catalog import Resolution
 from service.domain.compare import MOST_CHARACTERS, CompareRow, by_script, cheapest, compare_row, in_order, scripts_of
 from service.domain.counting import Count, Scale
-from service.domain.estimate import CacheUse, CallPlan, estimate, summed
+from service.domain.estimate import CallPlan, estimate, summed
 from service.domain.framing import message_framing
 from service.domain.notices import Notice
 from service.domain.output_history import OutputHistory
-from service.domain.prices import Free, Price, PriceContext, Unknown
+from service.domain.prices import Free, Price, Unknown
 
 _encode = msgspec.json.Encoder().encode
 _MOST_COMPARED = 1000
-_FEW = 100  # estimates that take no time to speak of
 _OF_A_MODEL = ("special_token_literal", "vocabulary_not_installed")  # what the rows themselves show
 _NANO = Decimal(10**9)
 
@@ -61,20 +59,15 @@ def estimate_work(
         bounded(given.max_cost_usd, "max_cost_usd")
     weighed = weighed_of(services, given)
     found = services.resolve(model_of(given.model, weighed.requests), given.provider)
-    plan = _plan(services, given)
-    price = services.pricer.price(found, plan.at, plan.context)
-    counts = weighed.counts(services, found, plan.at, stop)
+    call = planned(services, weighed, found, plan_of(services, given), stop)
+    counts = call.counts
     record(services, counts)
-    framing = 0 if weighed.requests else message_framing(services.framings, found.model)
     whole = weighed.single and bool(weighed.requests)
     if not whole:
         refuse_remote(given.remote)
 
     def answer(counts: Sequence[Count], plans: Sequence[CallPlan]) -> bytes:
-        estimates = [
-            estimate(count, found.model, price, each, framing=framing)
-            for count, each in zip(counts, plans, strict=True)
-        ]
+        estimates = call.calls(counts, plans).estimates
         _record(services, found, [item.cost.expected for item in estimates])
         return _encode(wire_estimate(estimates[0]) if weighed.single else wire_batch(estimates))
 
@@ -87,14 +80,14 @@ def estimate_work(
         )
 
     async def later() -> bytes:
-        known = await foreseen(services, project, given, found, (counts, weighed.plans(plan)))
-        if len(counts) > _FEW:
+        known = await foreseen(services, project, given, found, (counts, call.plans))
+        if len(counts) > FEW:
             done = await services.pool.run(lambda _: finish(*known))
         else:
             done = finish(*known)
         return done if isinstance(done, bytes) else await done()
 
-    return later if asks_past_calls(given) else finish(counts, weighed.plans(plan))
+    return later if asks_past_calls(given) else finish(counts, call.plans)
 
 
 def cost_work(services: Services, body: bytes, _stop: Stop | None) -> bytes:
@@ -116,7 +109,7 @@ def compare_work(
         scales = [services.weigher.scale_of_tokenizer(name) for name in request.tokenizers]
         columns = [_Column(scale, weighed.bare(scale, stop)) for scale in scales]
         return _compared(services, weighed, columns, stop)
-    plan = _plan(services, request)
+    plan = plan_of(services, request)
     columns = [_column(services, weighed, name, plan, stop) for name in request.models or services.compared]
     if not asks_past_calls(request):
         return _compared(services, weighed, columns, stop)
@@ -228,25 +221,6 @@ def _row(
     notices += [notice for plan in column.plans for notice in plan.notices]
     spoken = sum(count.breakdown.text for count in counts)
     return compare_row(scale, counts, by_script(scale, texts, scripts, spoken, stop), cost)
-
-
-def _plan(services: Services, request: EstimateRequest | CompareRequest) -> CallPlan:
-    expected = request.expected_output_tokens if isinstance(request.expected_output_tokens, int) else None
-    if isinstance(request, CompareRequest) and expected is None and request.max_output_tokens is None:
-        expected = 0  # what models may answer at most says nothing about the text
-    cache = request.cache if isinstance(request, EstimateRequest) else None
-    return CallPlan(
-        at=moment(request.at, services.now()),
-        context=_context(request),
-        max_output_tokens=request.max_output_tokens,
-        expected_output_tokens=expected,
-        cache=CacheUse(cache.read_tokens, cache.write) if cache else CacheUse(),
-        max_cost_usd=request.max_cost_usd if isinstance(request, EstimateRequest) else None,
-    )
-
-
-def _context(request: Costed | CostedInput) -> PriceContext:
-    return PriceContext(request.service_tier, request.region)
 
 
 def _record(services: Services, found: Resolution, dollars: Sequence[Decimal | None]) -> None:

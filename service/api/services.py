@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import TypeVar
 
 from adapters.port import Stop, TokenizerSpec
 from service.api.dialects.blocks import Probes
@@ -27,6 +28,8 @@ from service.domain.secret import Secret
 from service.domain.wrapping import Wrapping
 from service.metrics import Metrics
 from service.settings import Settings
+
+T = TypeVar("T")
 
 
 class Lifecycle:
@@ -105,16 +108,20 @@ Work = Callable[[Services, bytes, Stop | None], bytes | Later]
 
 
 async def run(services: Services, work: Work, body: bytes, *, weight: int = 1) -> bytes:
-    """Do ``work``: in the event loop for a small body, in the pool for a large one.
+    """Do a route's ``work`` on ``body``, as ``worked`` does it, and wait for the rest of it."""
+    done = await worked(services, lambda stop: work(services, body, stop), body, weight=weight)
+    return done if isinstance(done, bytes) else await done()
+
+
+async def worked(services: Services, work: Callable[[Stop | None], T], body: bytes, *, weight: int = 1) -> T:
+    """The result of ``work`` on ``body``: done in the event loop for a small body, in the pool for a large one.
 
     ``weight`` is how many times dearer a byte is than one that is only counted.
     """
     settings = services.settings
     if len(body) * weight <= settings.inline_bytes and not (settings.allow_chat_template and _may_hold_template(body)):
-        done = work(services, body, None)
-    else:
-        done = await services.pool.run(lambda stop: work(services, body, stop))
-    return done if isinstance(done, bytes) else await done()
+        return work(None)
+    return await services.pool.run(work)
 
 
 def _may_hold_template(body: bytes) -> bool:

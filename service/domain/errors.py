@@ -86,6 +86,19 @@ class InconsistentUsage(DomainError):
         super().__init__(f"The usage contradicts itself: {problem}. Counts are inclusive: a whole holds its parts.")
 
 
+class PriceUnknown(DomainError):
+    """What a call costs at most cannot be told: its price, or one of its parts (``missing``), is not known."""
+
+    code: ClassVar[str] = "price_unknown"
+
+    def __init__(self, missing: str) -> None:
+        self.missing = missing
+        super().__init__(
+            f"The most that the call can cost is not known: what lacks is the {missing}. GET /v1/prices shows what is "
+            "known; a price of your own goes into the configuration file."
+        )
+
+
 class InexactCount(DomainError):
     """An exact count was asked for, and the model's is only ``accuracy``, for ``reasons``."""
 

@@ -104,8 +104,17 @@ class TokensRequired(DomainError):
 
     code: ClassVar[str] = "tokens_required"
 
+    def __init__(
+        self, problem: str = "A budget with a token limit applies: say how many tokens to hold, or send the request."
+    ) -> None:
+        super().__init__(problem)
+
+
+class OutputUnknown(TokensRequired):
+    """Nothing bounds the output of a call, so nobody knows what to hold for it."""
+
     def __init__(self) -> None:
-        super().__init__("A budget with a token limit applies: say how many tokens to hold, or send the request.")
+        super().__init__("No source says how much the model answers at most: give `max_output_tokens`.")
 
 
 class InvalidAmount(DomainError):

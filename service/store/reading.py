@@ -88,8 +88,10 @@ def one_hold(connection: Connection, project: str, hold_id: str) -> Hold:
     if row is None:
         raise UnknownReservation
     numbers = budgets_of(row)
-    query = select(BUDGETS.c.id, BUDGETS.c.name).where(BUDGETS.c.id.in_(padded(numbers)))
-    names = {found.id: found.name for found in connection.execute(query)} if numbers else {}
+    names = {}
+    if numbers:
+        found = connection.execute(select(BUDGETS.c.id, BUDGETS.c.name).where(BUDGETS.c.id.in_(padded(numbers))))
+        names = {budget.id: budget.name for budget in found}
     return held_of(row, names).hold
 
 
