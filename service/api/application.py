@@ -21,6 +21,7 @@ from service.api.routes import (
     operations,
     reservations,
     savings,
+    usage,
     vendors,
     weighing,
 )
@@ -39,6 +40,7 @@ STATIC_ROUTES = frozenset(
             "/v1/budgets",
             "/v1/keys",
             "/v1/reservations",
+            "/v1/usage",
         ),
         *("/v1/models", "/v1/tokenizers", "/v1/prices", "/livez", "/readyz", "/metrics", "/openapi.json"),
     }
@@ -46,7 +48,7 @@ STATIC_ROUTES = frozenset(
 """Routes without parameters: their path is their template, whoever answers."""
 
 
-_GROUPS = (weighing, costs, savings, budgets, keys, reservations, catalog, operations, vendors)
+_GROUPS = (weighing, costs, savings, budgets, keys, reservations, usage, catalog, operations, vendors)
 
 
 def build_api(services: Services) -> FastAPI:

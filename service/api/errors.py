@@ -56,10 +56,20 @@ class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ApiError(Exception):
-    """A request that cannot be served as it is. ``path`` names the part of the body, never its value."""
+    """A request that cannot be served as it is. ``path`` names the part of the body, never its value.
+
+    ``cause`` is the error behind it, which may know the nearest names, or the limits that were not kept.
+    """
 
     def __init__(
-        self, status: int, code: str, detail: str, *, path: str = "", headers: Mapping[str, str] | None = None
+        self,
+        status: int,
+        code: str,
+        detail: str,
+        *,
+        path: str = "",
+        headers: Mapping[str, str] | None = None,
+        cause: Exception | None = None,
     ) -> None:
         super().__init__(detail)
         self.status = status
@@ -67,14 +77,12 @@ class ApiError(Exception):
         self.detail = detail
         self.path = path
         self.headers = dict(headers or {})
-
-
-class Refused(ApiError):
-    """A call that may not be made, for the reason ``cause``: 402, which no client takes for something to try again."""
-
-    def __init__(self, cause: DomainError) -> None:
-        super().__init__(402, cause.code, str(cause))
         self.cause = cause
+
+
+def refused(cause: DomainError) -> ApiError:
+    """A call that may not be made: 402, which no client takes for something to try again."""
+    return ApiError(402, cause.code, str(cause), cause=cause)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,8 +195,7 @@ TITLES: Mapping[str, str] = {
 def as_problem(error: Exception, request_id: str = "") -> tuple[Problem, dict[str, str]]:
     """The problem that ``error`` is answered with, and its extra headers. An unforeseen error becomes a bare 500."""
     if isinstance(error, ApiError):
-        cause = error.cause if isinstance(error, Refused) else None
-        return _problem(error.status, error.code, error.detail, error.path, request_id, cause), error.headers
+        return _problem(error.status, error.code, error.detail, error.path, request_id, error.cause), error.headers
     for kind, row in _TABLE.items():
         if isinstance(error, kind):
             path = getattr(error, "field", "")
@@ -208,7 +215,6 @@ def _headers(row: _Row) -> dict[str, str]:
 def _problem(
     status: int, code: str, detail: str, path: str, request_id: str, cause: Exception | None = None
 ) -> Problem:
-    """The problem; ``cause`` may know the nearest names, or the limits that were not kept."""
     return Problem(
         type=f"urn:weighbridge:problem:{code}",
         title=TITLES[code],

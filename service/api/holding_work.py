@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from adapters.port import Stop
 from service.api.decoding import decode
-from service.api.errors import ApiError
+from service.api.errors import ApiError, refused
 from service.api.holding_schemas import ReservationRequest
 from service.api.holding_wire import checked_tags
 from service.api.planning import Planned, context_of, estimated, plan_of, planned
@@ -54,7 +54,7 @@ class Attempt:
 async def reserve(services: Services, attempt: Attempt, body: bytes, once: Once | None) -> Hold:
     """Hold what ``POST /v1/reservations`` asks for. Every refusal is noted.
 
-    Raises ``Refused`` (402), ``ApiError``, and as ``Ledger.reserve``.
+    Raises ``ApiError`` (402 for a refusal), and as ``Ledger.reserve``.
     """
     try:
         given, call = await worked(services, lambda stop: _weighed(services, attempt, body, stop), body)
