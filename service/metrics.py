@@ -90,6 +90,7 @@ class Metrics:
             registry=self.registry,
         )
 
+        self._webhooks = counter("webhooks", "Attempts at delivering alerts, by kind and outcome.", "type", "outcome")
         self._remote = counter("remote_counts", "Counts asked of vendors, by outcome.", "provider", "outcome")
         self._remote_seconds = Histogram(
             "weighbridge_remote_count_duration_seconds",
@@ -127,6 +128,10 @@ class Metrics:
             ["outcome", "reason"],
             registry=self.registry,
         )
+
+    def webhook(self, kind: str, outcome: str) -> None:
+        """Record an attempt at delivering an alert, or that it is given up."""
+        self._webhooks.labels(kind, outcome).inc()
 
     def request(self, route: str, method: str, status: int, seconds: float) -> None:
         """Record one answered request; ``route`` is a template, never a raw path."""

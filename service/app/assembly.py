@@ -6,6 +6,7 @@ reference. Metrics, the pool and the loaded vocabularies are carried over.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -31,11 +32,13 @@ from service.app.secret import service_secret
 from service.configfile import Config, load_catalog, read_config
 from service.configfile.rules import rule_book
 from service.configfile.shipped import chat_marks, compared_models, message_framings, wrappings
+from service.domain.alerts import Target
 from service.domain.catalog import Catalog
 from service.domain.counting import Weigher
 from service.domain.errors import InvalidConfig, UnknownModel
 from service.domain.keyring import Reach
 from service.domain.literals import control_marks
+from service.domain.prices import PriceContext, Unknown
 from service.domain.pricing import Pricer
 from service.limiting import rate_limiter
 from service.metrics import Metrics
@@ -45,6 +48,7 @@ from service.rendering.library import read_library
 from service.rendering.pictures import HeaderSizer
 from service.rendering.templates import TemplateRenderer
 from service.settings import InvalidSetting, Settings
+from service.store.alerts import SqlAlerts
 from service.store.ledger import sql_ledger
 from service.store.past_calls import SqlPastCalls
 
@@ -86,6 +90,8 @@ class Assembly:
         self.remote = vendor_counter(settings, self.metrics.remote_counted)
         self.ledger = sql_ledger(settings.database_url, settings.data_dir, lambda: datetime.now(UTC))
         self.past = SqlPastCalls(self.ledger.read, lambda: datetime.now(UTC))
+        self.alerts = SqlAlerts(self.ledger.read, self.ledger.write, lambda: datetime.now(UTC))
+        self.lost_prices: set[tuple[str, str]] = set()
         self.secret = service_secret(settings)
         self.keyring = key_ring(settings, self.ledger, self.secret)
         if reach is not None:
@@ -113,8 +119,14 @@ class Assembly:
             self._prices = prices
             self._show(prices)
 
+    @property
+    def webhooks(self) -> Sequence[Target]:
+        """Where alerts are sent."""
+        return self._config.webhooks
+
     def _replace(self, services: Services) -> None:
         app = inner_app(services)
+        self.lost_prices |= lost_prices(self.services, services)
         self.services = services
         self.switch.app = app
 
@@ -126,6 +138,7 @@ class Assembly:
             self._manifest.patterns,
             required=settings.config is not None,
             vocabularies=shipped,
+            env=os.environ,
         )
         for spec in config.tokenizers:
             if spec.name in shipped:
@@ -189,6 +202,20 @@ class Assembly:
         for name, tokenizer in self.services.weigher.tokenizers.items():
             self.metrics.loaded(name, tokenizer.family.value, tokenizer.engine)
         self.metrics.price_book(prices.source, prices.revision, lambda: _age(prices.checked))
+
+
+def lost_prices(before: Services, after: Services) -> set[tuple[str, str]]:
+    """Providers and ids of the models that had a price before and have none any more."""
+    specs = {(spec.provider, spec.id) for spec in before.weigher.catalog.models}
+    return {names for names in specs if _is_priced(before, *names) and not _is_priced(after, *names)}
+
+
+def _is_priced(services: Services, provider: str, model: str) -> bool:
+    try:
+        found = services.weigher.catalog.find(model, provider)
+    except UnknownModel:
+        return False
+    return not isinstance(services.pricer.price(found, services.now(), PriceContext()), Unknown)
 
 
 def inner_app(services: Services) -> App:

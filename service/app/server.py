@@ -17,6 +17,7 @@ import uvicorn
 
 from service import __version__
 from service.api.lane import FastLane
+from service.app.alerting import send_alerts
 from service.app.assembly import Assembly
 from service.app.learning import show_errors
 from service.app.refreshing import asked_for, refresh_prices
@@ -54,6 +55,7 @@ class Server(uvicorn.Server):
         self._begin(keep_ledger(self._assembly))
         self._begin(show_errors(self._assembly))
         self._begin(self._assembly.keyring.keep_up(say))
+        self._begin(send_alerts(self._assembly))
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End what runs beside the requests, then drain, then close the connections to vendors."""

@@ -21,6 +21,9 @@ from adapters.port import Family, TokenizerSpec
 from service.configfile.document import Document, Row
 from service.configfile.prices import SECTIONS as PRICE_SECTIONS
 from service.configfile.prices import PriceFile, provider_ids, read_prices
+from service.configfile.webhooks import SECTION as WEBHOOKS
+from service.configfile.webhooks import read_webhooks
+from service.domain.alerts import Target
 from service.domain.catalog import Accuracy, Catalog, Estimator, Kind, ModelSpec, clashes, merge
 from service.domain.errors import InvalidConfig
 from service.domain.resolution import LONGEST_NAME, Host, normalised
@@ -46,12 +49,13 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """What one file says: tokenizers, models and prices, in the file's order, and estimators by name."""
+    """What one file says: tokenizers, models, prices and webhooks, in the file's order, and estimators by name."""
 
     tokenizers: tuple[TokenizerSpec, ...] = ()
     models: tuple[ModelSpec, ...] = ()
     estimators: Mapping[str, Estimator] = field(default_factory=dict)
     prices: PriceFile = field(default_factory=PriceFile)
+    webhooks: tuple[Target, ...] = ()
 
 
 def read_config(
@@ -60,20 +64,23 @@ def read_config(
     *,
     required: bool = True,
     vocabularies: Collection[str] | None = None,
+    env: Mapping[str, str] | None = None,
 ) -> Config:
     """Read the user's file. ``patterns`` are the split patterns that may be named.
 
-    With ``vocabularies``, a model may name only these and the file's own tokenizers. A file that is not there is empty,
+    With ``vocabularies``, a model may name only these and the file's own tokenizers. With ``env``, webhooks have their
+    secrets, from there and from their files; only who sends to them needs these. A file that is not there is empty,
     unless ``required``. Raises ``InvalidConfig``.
     """
     if not path.is_file():
         if required:
             raise InvalidConfig(path, 0, "The configuration file does not exist.")
         return Config()
-    document = Document(path, ("tokenizer", "estimator", "model", *PRICE_SECTIONS))
+    document = Document(path, ("tokenizer", "estimator", "model", *PRICE_SECTIONS, WEBHOOKS))
     tokenizers = _unique(document, "tokenizer", [_tokenizer(row, patterns) for row in document.rows("tokenizer")])
     known = None if vocabularies is None else {*vocabularies, *(spec.name for spec in tokenizers)}
     config = _config(document, tokenizers, _shipped_estimators() if document.values.get("model") else {}, known)
+    config = replace(config, webhooks=read_webhooks(document, env))
     if not any(document.values.get(section) for section in PRICE_SECTIONS):
         return config
     hosts = shipped_hosts()

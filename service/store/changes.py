@@ -11,6 +11,7 @@ from sqlalchemy import Connection, func, insert, select, update
 from service.domain.budgets import Balance, Budget, BudgetSpec, Terms, Totals
 from service.domain.ledger import Once
 from service.domain.ledger_errors import BudgetExists, BudgetHasHolds, UnknownBudget
+from service.store.crossings import mark_budget
 from service.store.rows import Charge, micros, moment, terms_values
 from service.store.tables import BUDGET_PERIODS, BUDGET_VERSIONS, BUDGETS
 from service.store.working import Needs, Working
@@ -84,7 +85,9 @@ class ChangeBudget:
         )
         _write(working, changed, terms_values(terms))
         _keep_version(working, changed, self.by)
-        return working.balance(changed, changed.period_at(working.now))
+        period = changed.period_at(working.now)
+        mark_budget(working.connection, (budget.id, micros(period.start)), working.now)
+        return working.balance(changed, period)
 
 
 @dataclass(frozen=True, slots=True)

@@ -196,3 +196,30 @@ KEY_CHANGES = Table(
 
 FACTS = Table("facts", METADATA, Column("name", Text, primary_key=True), Column("value", LargeBinary, nullable=False))
 """What the database is to remember of the service: ``secret``, the fingerprint of the secret it was written with."""
+
+
+def _keyed(name: str) -> Table:
+    return Table(
+        name,
+        METADATA,
+        *[Column(key, Text, primary_key=True) for key in ("kind", "subject")],
+        Column("period", BigInteger, primary_key=True),
+        *_numbers("at"),
+    )
+
+
+ALERT_MARKS = _keyed("alert_marks")
+"""What is to be looked at for alerts: written in the transaction in which a threshold is crossed."""
+
+ALERTS = _keyed("alerts")
+"""What was raised, and is not raised again; a row is gone once its cause is."""
+
+DELIVERIES = Table(
+    "deliveries",
+    METADATA,
+    *[Column(name, Text, primary_key=True) for name in ("target", "id")],
+    *_texts("kind"),
+    Column("body", LargeBinary, nullable=False),
+    *_numbers("attempts", "due_at", "created_at"),
+)
+"""What is still to be delivered; while one is being sent it is due a minute later."""

@@ -18,6 +18,7 @@ from sqlalchemy import ColumnElement, Connection, Row, or_, select, text, tuple_
 from service.domain.budgets import Balance, Budget, Period, Totals
 from service.domain.ledger import Entry, HoldState, Once
 from service.domain.ledger_errors import InvalidAmount, KeyReused, Replayed, UnknownBudget, UnknownReservation
+from service.store.crossings import mark_crossings
 from service.store.past_calls import count_entries
 from service.store.rollups import Sums, add_up, write_rollups
 from service.store.rows import (
@@ -73,6 +74,7 @@ class Working:
         self._answers: dict[tuple[str, str, str], tuple[bytes, bytes]] = {}
         self._entries: dict[str, Entry] = {}
         self._changed_totals: set[Charge] = set()
+        self._before: dict[Charge, Totals] = {}
         self._changed_holds: set[str] = set()
         self._new_answers: set[tuple[str, str, str]] = set()
         self._by_selector: dict[str, list[Budget]] = defaultdict(list)
@@ -240,6 +242,7 @@ class Working:
         """Add an entry, and what it says to what its budgets have spent."""
         for charge in charges:
             now = self._totals[charge]
+            self._before.setdefault(charge, now)
             changed = replace(now, spent_nano=now.spent_nano + entry.nano, spent_tokens=now.spent_tokens + tokens)
             self._set(charge, changed)
         self._entries[entry.id] = entry
@@ -279,6 +282,8 @@ class Working:
             sums: Sums = add_up(self._entries.values())
             write_rollups(self.connection, sums)
             count_entries(self.connection, self._entries.values())
+            spent = [(self._budgets[c[0]], c, self._before[c], self._totals[c]) for c in sorted(self._before)]
+            mark_crossings(self.connection, spent, self._entries.values(), self.now)
 
     def _answer_values(self, key: tuple[str, str, str]) -> Mapping[str, Any]:
         fingerprint, answer = self._answers[key]
