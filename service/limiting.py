@@ -15,6 +15,8 @@ from limits import RateLimitItemPerSecond
 from limits.aio.storage import MemoryStorage, RedisStorage
 from limits.aio.strategies import SlidingWindowCounterRateLimiter
 from redis.asyncio import ConnectionPool
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
 
 from service.domain.rates import Allowance, RateLimit, RateLimiter
 from service.domain.secret import Secret
@@ -50,7 +52,8 @@ class RedisLimiter(RateLimiter):
     """
 
     def __init__(self, url: str, secret: Secret, fell_back: Callable[[], None]) -> None:
-        self._pool = ConnectionPool.from_url(url, socket_connect_timeout=1.0, socket_timeout=1.0)
+        again = Retry(NoBackoff(), 1)  # a connection that was idle may have been closed
+        self._pool = ConnectionPool.from_url(url, socket_connect_timeout=1.0, socket_timeout=1.0, retry=again)
         self._shared = SlidingWindowCounterRateLimiter(_storage(url, self._pool))
         self._own = MemoryLimiter()
         self._secret = secret

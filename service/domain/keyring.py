@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
+from functools import cached_property
 
 from service.domain.access import Caller
 from service.domain.key_errors import InvalidKey
@@ -221,7 +222,11 @@ class KeyRing:
 
     def digest(self, text: bytes) -> bytes:
         """The keyed hash of a key's text, 32 bytes."""
-        return hmac.digest(self._secret.key(_LABEL), text, "sha256")
+        return hmac.digest(self._hashing, text, "sha256")
+
+    @cached_property
+    def _hashing(self) -> bytes:
+        return self._secret.key(_LABEL)
 
     async def _note_use(self) -> None:
         """Write when keys were last used, once a minute each."""

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -63,10 +63,10 @@ def api(services: Services) -> Api:
 class ServerProcess:
     """The service as an operator runs it: ``weighbridge serve`` in a process of its own."""
 
-    def __init__(self, data_dir: Path, env: dict[str, str]) -> None:
+    def __init__(self, data_dir: Path, env: dict[str, str], arguments: Sequence[str] = ()) -> None:
         self.port = _free_port()
         self.log = data_dir / "log"
-        command = [sys.executable, "-m", "service", "serve", "--port", str(self.port)]
+        command = [sys.executable, "-m", "service", "serve", "--port", str(self.port), *arguments]
         variables = {k: v for k, v in os.environ.items() if not k.startswith("WEIGHBRIDGE_")}
         variables |= {"WEIGHBRIDGE_DATA_DIR": str(data_dir), "PYTHONPATH": str(Path(__file__).parents[2])} | env
         with self.log.open("wb") as log:
@@ -94,9 +94,9 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., ServerProcess]]:
     """Start servers with settings of their own; they are stopped afterwards."""
     started: list[ServerProcess] = []
 
-    def start(*, ready: bool = True, **settings: str) -> ServerProcess:
+    def start(*, ready: bool = True, arguments: Sequence[str] = (), **settings: str) -> ServerProcess:
         env = {f"WEIGHBRIDGE_{name.upper()}": value for name, value in settings.items()}
-        server = ServerProcess(tmp_path, env)
+        server = ServerProcess(tmp_path, env, arguments)
         started.append(server)
         if ready:
             server.wait_until_ready()

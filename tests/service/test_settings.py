@@ -51,6 +51,9 @@ def test_the_configuration_file_lies_in_the_data_directory_by_default():
         ("WEIGHBRIDGE_MAX_BODY_BYTES", "1e6", "a whole number from 1024"),
         ("WEIGHBRIDGE_DEADLINE_SECONDS", "nan", "a number from 0.01"),
         ("WEIGHBRIDGE_DEADLINE_SECONDS", "-1", "a number from 0.01"),
+        ("WEIGHBRIDGE_RATE_LIMIT", "600 per minute", "600/minute"),
+        ("WEIGHBRIDGE_REDIS_URL", "127.0.0.1:6379", "redis://"),
+        ("WEIGHBRIDGE_REDIS_URL", "redis://:secret@host:x/0", "redis://"),
     ],
 )
 def test_a_value_that_cannot_be_used_is_refused_with_what_may_be(variable, value, says):
