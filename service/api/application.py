@@ -19,6 +19,7 @@ from service.api.routes import (
     documentation,
     keys,
     operations,
+    preflight,
     reservations,
     savings,
     usage,
@@ -39,6 +40,7 @@ STATIC_ROUTES = frozenset(
             "/v1/trim",
             "/v1/budgets",
             "/v1/keys",
+            "/v1/preflight",
             "/v1/reservations",
             "/v1/usage",
         ),
@@ -48,7 +50,7 @@ STATIC_ROUTES = frozenset(
 """Routes without parameters: their path is their template, whoever answers."""
 
 
-_GROUPS = (weighing, costs, savings, budgets, keys, reservations, usage, catalog, operations, vendors)
+_GROUPS = (weighing, costs, savings, budgets, keys, preflight, reservations, usage, catalog, operations, vendors)
 
 
 def build_api(services: Services) -> FastAPI:

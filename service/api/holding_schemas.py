@@ -21,17 +21,22 @@ Seconds = Annotated[float, Meta(gt=0, le=30 * 86_400)]
 Response = dict[str, Any] | list[Any]
 
 
-class ReservationRequest(PlannedInput, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class HeldInput(PlannedInput, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What is about to be sent, and how it is held: of every budget that counts the call, or of ``budget`` alone."""
+
+    budget: BudgetName | None = None
+    ttl_seconds: Seconds = 600.0
+
+
+class ReservationRequest(HeldInput, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What is about to be sent, or ``amount_usd`` in its place, or both: then the amount given is held.
 
     Without ``amount_usd`` the estimate's high cost is held, and its high input and all the output allowed as tokens.
     Every budget that counts the call is held of; with ``budget`` that one alone.
     """
 
-    budget: BudgetName | None = None
     amount_usd: Dollars | None = None
     tokens: Tokens | None = None
-    ttl_seconds: Seconds = 600.0
 
 
 class ReservedEstimate(msgspec.Struct, frozen=True):
@@ -86,14 +91,14 @@ class SettleRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
 class SettledReservation(Reservation, frozen=True, kw_only=True):
     """A reservation and what was booked for it. ``cost_status`` is ``unknown`` where the held amount stands for a cost.
 
-    ``flags`` say what is unusual: ``overrun`` (more than was held), ``late`` (after its end), ``unpriced`` and
-    ``inconsistent_usage`` (the held amount was booked), ``partial``.
+    ``usage`` is ``null`` where nothing was said of tokens. ``flags`` say what is unusual: ``overrun`` (more than was
+    held), ``late`` (after its end), ``unpriced`` and ``inconsistent_usage`` (the held amount was booked), ``partial``.
     """
 
     cost_usd: str
     cost_status: Literal["known", "unknown"]
     flags: Sequence[str]
-    usage: Metered
+    usage: Metered | None
     booked_at: str
 
 
@@ -135,7 +140,8 @@ class CallRecords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class RecordedCall(msgspec.Struct, frozen=True, kw_only=True):
     """What was booked for a call, for good: a correction is an entry of its own.
 
-    ``cost_usd`` is ``null`` where the price is not known: an unknown price is never $0.
+    ``cost_usd`` is ``null`` where the price is not known: an unknown price is never $0. ``usage`` is ``null`` where
+    nothing was said of tokens.
     """
 
     id: str
@@ -147,7 +153,7 @@ class RecordedCall(msgspec.Struct, frozen=True, kw_only=True):
     cost_usd: str | None
     cost_status: Literal["known", "unknown"]
     flags: Sequence[str]
-    usage: Metered
+    usage: Metered | None
     tags: Mapping[str, str]
     price_revision: str
     warnings: Sequence[Notice]

@@ -9,11 +9,12 @@ from service.api.errors import ApiError
 from service.api.holding_schemas import RecordedCall, Reservation, ReservedEstimate, SettledReservation
 from service.api.pricing_wire import instant
 from service.domain.budgets import dollars, is_label, spent_nano
-from service.domain.ledger import NO_ESTIMATE, Entry, Estimate, Flag, Hold, Settled
+from service.domain.ledger import NO_ESTIMATE, Entry, Estimate, Flag, Hold, Metered, Settled
 from service.domain.money import canonical
 from service.domain.notices import Notice
 from service.domain.pricemark import PriceMark
 
+_NOTHING = Metered()
 _NOT_PRICED = frozenset({Flag.UNPRICED, Flag.INCONSISTENT_USAGE})
 
 
@@ -31,7 +32,7 @@ def wire_settled(settled: Settled, warnings: Sequence[Notice] = ()) -> SettledRe
         cost_usd=canonical(dollars(entry.nano)),
         cost_status=_status(entry),
         flags=sorted(entry.flags),
-        usage=entry.metered,
+        usage=_usage(entry),
         booked_at=str(instant(entry.booked_at)),
     )
 
@@ -49,7 +50,7 @@ def wire_recorded(entry: Entry, warnings: Sequence[Notice] = ()) -> RecordedCall
         cost_usd=canonical(dollars(entry.nano)) if status == "known" else None,
         cost_status=status,
         flags=sorted(entry.flags),
-        usage=entry.metered,
+        usage=_usage(entry),
         tags=dict(spender.tags),
         price_revision=PriceMark.read(entry.price_revision).revision,
         warnings=warnings,
@@ -89,6 +90,10 @@ def _estimate(estimate: Estimate) -> ReservedEstimate | None:
         return None
     usd = None if estimate.usd is None else canonical(dollars(spent_nano(estimate.usd)))  # as it is kept
     return ReservedEstimate(estimate.input_tokens, estimate.output_tokens, usd)
+
+
+def _usage(entry: Entry) -> Metered | None:
+    return None if entry.metered == _NOTHING else entry.metered
 
 
 def _status(entry: Entry) -> Literal["known", "unknown"]:

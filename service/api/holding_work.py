@@ -9,7 +9,7 @@ from decimal import Decimal
 from adapters.port import Stop
 from service.api.decoding import decode
 from service.api.errors import ApiError, refused
-from service.api.holding_schemas import ReservationRequest
+from service.api.holding_schemas import HeldInput, ReservationRequest
 from service.api.holding_wire import checked_tags
 from service.api.planning import Planned, context_of, estimated, plan_of, planned
 from service.api.pricing_schemas import PlannedInput
@@ -21,7 +21,7 @@ from service.domain.access import Caller
 from service.domain.admission import Calls, demand, expectation, most_tokens
 from service.domain.budgets import Spender
 from service.domain.catalog import Resolution
-from service.domain.errors import DomainError, NoTokenizer, PriceUnknown, UnknownModel
+from service.domain.errors import NoTokenizer, PriceUnknown, UnknownModel
 from service.domain.ledger import Hold, Once, Refusal, ReserveRequest
 from service.domain.ledger_errors import BudgetExceeded, InvalidAmount, OutputUnknown, TokensRequired
 from service.domain.notices import Notice
@@ -50,6 +50,11 @@ class Attempt:
         model = found.model
         return Spender(self.project, self.caller.key_id, found.provider, model.id, tokenizer, tags)
 
+    def warn(self, calls: Calls) -> None:
+        """Take up what the estimates say beside their numbers."""
+        for item in calls.estimates:
+            self.notices += (*item.count.warnings, *item.notices)
+
 
 async def reserve(services: Services, attempt: Attempt, body: bytes, once: Once | None) -> Hold:
     """Hold what ``POST /v1/reservations`` asks for. Every refusal is noted.
@@ -61,28 +66,28 @@ async def reserve(services: Services, attempt: Attempt, body: bytes, once: Once 
         if call is None:
             asked = _amount_alone(services, attempt, given)
         else:
-            asked = hold_of(attempt, given, call, await estimated(services, attempt.project, given, call))
+            calls = await estimated(services, attempt.project, given, call)
+            attempt.warn(calls)
+            asked = reserve_request(attempt, given, call, calls, usd=given.amount_usd, tokens=given.tokens)
         return await services.ledger.reserve(asked, once=once)
     except (*REASONS, TokensRequired) as error:
-        note_refusal(services, attempt, error)
+        missing = error.shortfalls if isinstance(error, BudgetExceeded) else ()
+        note_refusal(services, attempt, error.code, missing[0].budget if missing else None)
         if isinstance(error, REASONS):
             raise refused(error) from None
         raise
 
 
-def note_refusal(services: Services, attempt: Attempt, error: DomainError) -> None:
+def note_refusal(services: Services, attempt: Attempt, code: str, budget: str | None) -> None:
     """Keep that a call was refused: the reason, the first budget that it does not fit, the model's id."""
-    missing = error.shortfalls if isinstance(error, BudgetExceeded) else ()
-    budget = missing[0].budget if missing else None
-    services.ledger.refused(Refusal(attempt.project, error.code, budget, attempt.model))
+    services.ledger.refused(Refusal(attempt.project, code, budget, attempt.model))
 
 
-def refuse_time_and_limit(given: PlannedInput) -> None:
-    """Raise ``ApiError`` for fields of an estimate that a reservation cannot take at their word."""
+def refuse_time(given: PlannedInput) -> None:
+    """Raise ``ApiError`` for a time of the call: a reservation is made now."""
     if given.at is not None:
         detail = "What is held is priced at the time it is made: leave `at` out."
         raise ApiError(422, "invalid_request", detail, path="at")
-    refuse_limit(given)
 
 
 def refuse_limit(given: PlannedInput) -> None:
@@ -97,7 +102,8 @@ def _weighed(
 ) -> tuple[ReservationRequest, Planned | None]:
     """What was asked for, and what was sent, counted; ``None`` for an amount alone."""
     given = decode(body, ReservationRequest)
-    refuse_time_and_limit(given)
+    refuse_time(given)
+    refuse_limit(given)
     checked_tags(given.tags)
     if given.amount_usd is not None:
         bounded(given.amount_usd, "amount_usd")
@@ -111,15 +117,23 @@ def _weighed(
     return given, call
 
 
-def hold_of(attempt: Attempt, given: ReservationRequest, call: Planned, calls: Calls) -> ReserveRequest:
-    """What is to be held for ``calls``. Raises ``PriceUnknown``, ``OutputUnknown``, ``InvalidAmount``."""
-    for item in calls.estimates:
-        attempt.notices += (*item.count.warnings, *item.notices)
-    usd = demand(calls).usd if given.amount_usd is None else given.amount_usd
+def reserve_request(
+    attempt: Attempt,
+    given: HeldInput,
+    call: Planned,
+    calls: Calls,
+    *,
+    usd: Decimal | None = None,
+    tokens: int | None = None,
+) -> ReserveRequest:
+    """What is to be held for ``calls``: the most that they can take, unless ``usd`` or ``tokens`` say it.
+
+    Raises ``PriceUnknown``, ``OutputUnknown``, ``InvalidAmount``.
+    """
     return ReserveRequest(
         spender=attempt.spender(call.found, tokenizer_of(call), given.tags),
-        usd=_amount(usd, free=isinstance(call.price, Free)),
-        tokens=_tokens(calls) if given.tokens is None else given.tokens,
+        usd=_amount(demand(calls).usd if usd is None else usd, free=isinstance(call.price, Free)),
+        tokens=_tokens(calls) if tokens is None else tokens,
         ttl_seconds=given.ttl_seconds,
         budget=given.budget,
         price_revision=str(price_mark(call.found, call.price, call.context)),

@@ -60,10 +60,10 @@ class Objection:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """Another model that could take the calls, and who would spend on it."""
+    """Another model that could take the calls, and the budgets that would count them."""
 
     calls: Calls
-    spender: Spender
+    balances: Sequence[Balance]
 
 
 def demand(calls: Calls) -> Demand:
@@ -146,17 +146,13 @@ def counting(balances: Iterable[Balance], spender: Spender) -> list[Balance]:
     return [each for each in balances if each.budget.spec.scope.selector(each.budget.spec.project) in selectors]
 
 
-def alternatives(
-    offers: Iterable[Offer], balances: Sequence[Balance], limits: Limits, *, below: Decimal | None
-) -> list[Offer]:
-    """The offers that pass all limits and budgets, cheapest first; with ``below`` those that cost less than that."""
+def alternatives(offers: Iterable[Offer], limits: Limits, *, below: Decimal | None) -> list[Offer]:
+    """The offers that keep all limits and budgets, cheapest first; with ``below`` those that cost less than that."""
     passing: list[tuple[Decimal, Offer]] = []
     for offer in offers:
         if objections(offer.calls, limits):
             continue
         wanted = demand(offer.calls)
-        if below is not None and wanted.usd >= below:
-            continue
-        if not budget_objections(counting(balances, offer.spender), wanted):
+        if (below is None or wanted.usd < below) and not budget_objections(offer.balances, wanted):
             passing.append((wanted.usd, offer))
     return [offer for _, offer in sorted(passing, key=lambda pair: pair[0])][:MOST_ALTERNATIVES]

@@ -34,6 +34,7 @@ _RESERVE = Operation(
     "Hold what a call may cost of every budget that counts it, or of none: 402 says which it does not fit.",
     request=ReservationRequest,
     answers=(Reservation,),
+    example="reservations",
     status=201,
 )
 _LOOK = Operation("A reservation as it stands.", answers=(Reservation,))

@@ -23,6 +23,7 @@ _USAGE = Operation(
     "Book one call that was made without a reservation, or up to 1,000 of them, all or none.",
     request=(CallRecord, CallRecords),
     answers=(RecordedCalls,),
+    example="usage",
     status=201,
 )
 
