@@ -22,6 +22,7 @@ from service.api.routes import (
     preflight,
     reservations,
     savings,
+    spend,
     usage,
     vendors,
     weighing,
@@ -35,22 +36,19 @@ STATIC_ROUTES = frozenset(
     {
         *("/v1/count", "/v1/tokenize", "/v1/detokenize", "/v1/estimate", "/v1/compare", "/v1/cost"),
         *STATIC,
-        *(
-            "/v1/advise",
-            "/v1/trim",
-            "/v1/budgets",
-            "/v1/keys",
-            "/v1/preflight",
-            "/v1/reservations",
-            "/v1/usage",
-        ),
+        *("/v1/advise", "/v1/trim", "/v1/keys"),
+        *("/v1/budgets", "/v1/reservations", "/v1/usage", "/v1/spend", "/v1/spend/entries", "/v1/refusals"),
         *("/v1/models", "/v1/tokenizers", "/v1/prices", "/livez", "/readyz", "/metrics", "/openapi.json"),
     }
 )
 """Routes without parameters: their path is their template, whoever answers."""
 
 
-_GROUPS = (weighing, costs, savings, budgets, keys, preflight, reservations, usage, catalog, operations, vendors)
+_GROUPS = (
+    *(weighing, costs, savings),
+    *(budgets, reservations, usage, spend),
+    *(keys, catalog, operations, vendors),
+)
 
 
 def build_api(services: Services) -> FastAPI:
@@ -80,7 +78,7 @@ def _answer_errors(app: FastAPI, services: Services) -> None:
         services.metrics.error(found.code)
         return Response(found.body, found.status, dict(found.headers), found.content_type.decode())
 
-    for kind in (ApiError, DomainError, TokenizerError, HTTPException):
+    for kind in (ApiError, DomainError, TokenizerError, HTTPException, Exception):
         app.add_exception_handler(kind, answer)
 
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 import msgspec
 from fastapi import Request
 
 from service.api.errors import ApiError
-from service.domain.budgets import is_label
 from service.domain.ledger_errors import InvalidQuery
 
 PROJECT = "project"
 _OFFSET = re.compile(r" (\d\d:\d\d)$")  # a plus sign that was not percent-encoded arrives as a blank
+_LONGEST = 4096
 _YEARS = (1970, 2200)
 
 
@@ -30,15 +30,14 @@ def parameters(request: Request, allowed: Sequence[str], *, prefix: str | None =
             raise ApiError(422, "invalid_request", f"Unknown query parameter. Allowed: {names}.")
         if name in found:
             raise ApiError(422, "invalid_request", "A query parameter is there twice.")
-        if not is_label(value) or not is_label(name):
-            raise ApiError(
-                422, "invalid_request", "A query parameter has 1 to 256 characters, none a control character."
-            )
+        if not 1 <= len(value) <= _LONGEST or not (name + value).isprintable():
+            detail = f"A query parameter has 1 to {_LONGEST:,} characters, none of them a control character."
+            raise ApiError(422, "invalid_request", detail)
         found[name] = value
     return found
 
 
-def whole_number(query: dict[str, str], name: str, default: int, largest: int) -> int:
+def whole_number(query: Mapping[str, str], name: str, default: int, largest: int) -> int:
     """A whole number from 1 to ``largest``. Raises ``InvalidQuery``."""
     text = query.get(name, str(default))
     if not (text.isascii() and text.isdecimal() and len(text) <= 9 and 1 <= int(text) <= largest):
@@ -46,7 +45,7 @@ def whole_number(query: dict[str, str], name: str, default: int, largest: int) -
     return int(text)
 
 
-def instant(query: dict[str, str], name: str) -> datetime | None:
+def instant(query: Mapping[str, str], name: str) -> datetime | None:
     """A time as RFC 3339 has it, in UTC. Raises ``InvalidQuery`` also for one without its offset from UTC."""
     text = query.get(name)
     if text is None:
@@ -62,7 +61,7 @@ def instant(query: dict[str, str], name: str) -> datetime | None:
     return at.astimezone(UTC)
 
 
-def page_cursor(query: dict[str, str]) -> str | None:
+def page_cursor(query: Mapping[str, str]) -> str | None:
     """The cursor of a list that is in the order of numbers. Raises ``InvalidQuery``."""
     cursor = query.get("cursor")
     if cursor is not None and not (cursor.isascii() and cursor.isdecimal() and len(cursor) <= 18):

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import httpx
 
-from service.api.exchange import App, Exchange, Receive, Scope, Send
+from service.api.exchange import App, Exchange, Message, Receive, Scope, Send
 from service.api.services import Services
 from service.app import layered
 from service.app.assembly import inner_app
@@ -47,6 +47,22 @@ class LedgerApi(Api):
 
     def delete(self, path: str) -> httpx.Response:
         return self.request("DELETE", path)
+
+    def messages(self, path: str) -> list[Message]:
+        """What the application sends for a GET, as a server would see it."""
+        sent: list[Message] = []
+        route, _, query = path.partition("?")
+        scope = {"type": "http", "method": "GET", "path": route, "query_string": query.encode(), "root_path": ""}
+
+        async def receive() -> Message:
+            await asyncio.Event().wait()  # nothing more is sent, and the connection stays open
+            raise AssertionError
+
+        async def send(message: Message) -> None:
+            sent.append(message)
+
+        asyncio.run(self.app(scope | {"headers": [(b"host", b"localhost")]}, receive, send))
+        return sent
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """What the ledger itself answers."""

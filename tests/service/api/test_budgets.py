@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from decimal import Decimal
 
+import jsonschema
 import pytest
 
 from service.domain.access import Caller, KeyScope
@@ -310,3 +311,24 @@ def test_a_period_rolls_over_by_the_budgets_own_clock(ledger_api: LedgerApi) -> 
     ledger_api.place.clock.pass_(microseconds=1)
     body = ledger_api.get("/v1/budgets/team-a").json()
     assert (body["spent_usd"], body["period_start"]) == ("0", "2026-11-21T05:00:00Z")
+
+
+def test_an_unforeseen_error_is_a_problem_too(ledger_api: LedgerApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fail(*_: object, **__: object) -> None:
+        raise KeyError("team-a")
+
+    monkeypatch.setattr(ledger_api.ledger, "budget", fail)
+    answer = ledger_api.get("/v1/budgets/team-a")
+    assert code(answer) == (500, "internal_error", "")
+    assert "team-a" not in answer.text
+
+
+def test_answers_fit_the_documented_schema(ledger_api: LedgerApi) -> None:
+    document = ledger_api.get("/openapi.json").json()
+    components = {"components": document["components"]}
+    created = made(ledger_api, limit_tokens=5, warn_at=0.5)
+    schema = document["paths"]["/v1/budgets"]["post"]["responses"]["201"]["content"]["application/json"]["schema"]
+    jsonschema.validate(created, schema | components)
+    changes = document["paths"]["/v1/budgets/{name}/changes"]["get"]["responses"]["200"]
+    answer = ledger_api.get("/v1/budgets/team-a/changes").json()
+    jsonschema.validate(answer, changes["content"]["application/json"]["schema"] | components)

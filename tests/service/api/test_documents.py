@@ -171,7 +171,11 @@ def test_a_reservation_fits_the_documented_schema_all_the_way(api, document):
 
 
 @pytest.mark.parametrize(
-    "path", ["/v1/models", "/v1/tokenizers", "/v1/prices?provider=openai", "/v1/budgets", "/livez", "/readyz"]
+    "path",
+    [
+        *("/v1/models", "/v1/tokenizers", "/v1/prices?provider=openai", "/livez", "/readyz"),
+        *("/v1/budgets", "/v1/spend?group_by=model", "/v1/spend/entries", "/v1/refusals"),
+    ],
 )
 def test_lists_fit_the_documented_schema(api, document, path):
     schema = document["paths"][path.split("?")[0]]["get"]["responses"]["200"]["content"]["application/json"]["schema"]
