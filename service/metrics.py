@@ -14,6 +14,7 @@ from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 
 from service.domain.calibration import Calibration
+from service.ledger_metrics import LedgerMetrics
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
@@ -39,6 +40,7 @@ class Metrics:
         self._http()
         self._counting()
         self._prices()
+        self.ledger = LedgerMetrics(self.registry)
         self.rate_limit_fallbacks = Counter(
             "weighbridge_rate_limit_fallbacks",
             "Requests counted in this process alone, as Redis did not answer.",

@@ -186,9 +186,11 @@ class Health(msgspec.Struct, frozen=True, omit_defaults=True):
     """Whether the process lives, or is ready; ``vocabularies`` tells which engine serves each.
 
     ``replaced`` are those of them that the chosen engine cannot serve, or did not give the known answer for.
+    ``ledger`` says whether budgets and spend can be used; counts go on without.
     """
 
     status: Literal["ok", "shutting_down"]
     version: str
     vocabularies: Mapping[str, str] = {}
     replaced: Sequence[str] = ()
+    ledger: Literal["starting", "up", "down"] | None = None

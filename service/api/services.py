@@ -18,6 +18,7 @@ from service.domain.errors import UnknownModel
 from service.domain.framing import MessageFraming
 from service.domain.keyring import KeyRing
 from service.domain.ledger import Ledger
+from service.domain.ledger_health import LedgerHealth
 from service.domain.past_calls import NoPastCalls, PastCalls
 from service.domain.ports import ChatRenderer
 from service.domain.pricing import Pricer
@@ -72,6 +73,7 @@ class Services:
     lifecycle: Lifecycle = field(default_factory=Lifecycle)
     remote: RemoteCounter | None = None
     wrappings: Mapping[str, Wrapping] = field(default_factory=dict)
+    ledger_health: LedgerHealth = field(default_factory=lambda: LedgerHealth(lambda _line: None))
 
     def scale(self, model: str | None, provider: str | None, tokenizer: str | None) -> Scale:
         """The scale a request asks for. Raises ``ApiError`` unless it names one of model and tokenizer."""

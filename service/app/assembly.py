@@ -27,6 +27,7 @@ from service.api.pool import CountPool
 from service.api.routes.weighing import HOT
 from service.api.services import Lifecycle, Services
 from service.app.keys import key_ring, open_keys
+from service.app.observing import ObservedLedger
 from service.app.saying import say
 from service.app.secret import service_secret
 from service.configfile import Config, load_catalog, read_config
@@ -37,6 +38,7 @@ from service.domain.catalog import Catalog
 from service.domain.counting import Weigher
 from service.domain.errors import InvalidConfig, UnknownModel
 from service.domain.keyring import Reach
+from service.domain.ledger_health import LedgerHealth
 from service.domain.literals import control_marks
 from service.domain.prices import PriceContext, Unknown
 from service.domain.pricing import Pricer
@@ -89,6 +91,10 @@ class Assembly:
         self._lock = threading.Lock()
         self.remote = vendor_counter(settings, self.metrics.remote_counted)
         self.ledger = sql_ledger(settings.database_url, settings.data_dir, lambda: datetime.now(UTC))
+        self.ledger_health = LedgerHealth(say)
+        self.observed = ObservedLedger(
+            self.ledger, self.metrics.ledger, self.ledger_health, lambda: self.services.weigher.catalog
+        )
         self.past = SqlPastCalls(self.ledger.read, lambda: datetime.now(UTC))
         self.alerts = SqlAlerts(self.ledger.read, self.ledger.write, lambda: datetime.now(UTC))
         self.lost_prices: set[tuple[str, str]] = set()
@@ -161,7 +167,8 @@ class Assembly:
             pool=self.pool,
             specs=specs,
             pricer=Pricer(catalog, book),
-            ledger=self.ledger,
+            ledger=self.observed,
+            ledger_health=self.ledger_health,
             secret=self.secret,
             past=self.past,
             keyring=self.keyring,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import logging
 import os
@@ -22,6 +23,7 @@ from service.app.assembly import Assembly
 from service.app.learning import show_errors
 from service.app.refreshing import asked_for, refresh_prices
 from service.app.saying import say
+from service.app.watching import watch_ledger
 from service.domain.errors import DomainError
 from service.domain.ledger_errors import LedgerNotOpened, LedgerUnavailable
 from service.settings import InvalidSetting, unknown_variables
@@ -53,6 +55,8 @@ class Server(uvicorn.Server):
         if self._refresh is not None:
             self._begin(refresh_prices(self._assembly, self._refresh))
         self._begin(keep_ledger(self._assembly))
+        assembly = self._assembly
+        self._begin(watch_ledger(assembly.ledger, assembly.metrics.ledger, assembly.ledger_health))
         self._begin(show_errors(self._assembly))
         self._begin(self._assembly.keyring.keep_up(say))
         self._begin(send_alerts(self._assembly))
@@ -79,10 +83,8 @@ class Server(uvicorn.Server):
 
 async def keep_ledger(assembly: Assembly) -> None:
     """Open the ledger and look after it until cancelled; where it cannot be opened the service counts all the same."""
-    try:
+    with contextlib.suppress(LedgerUnavailable, LedgerNotOpened):  # who looks at it says so
         await assembly.ledger.open()
-    except (LedgerUnavailable, LedgerNotOpened) as error:
-        say(f"budgets and spend cannot be used yet: {error}")
     await assembly.ledger.keep_up()
 
 

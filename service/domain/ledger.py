@@ -176,10 +176,11 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """The hold as it now stands, and what was booked."""
+    """The hold as it now stands, and what was booked. ``repeated``: it was booked before, by a settlement like this."""
 
     hold: Hold
     entry: Entry
+    repeated: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,6 +305,10 @@ class Ledger(Protocol):
 
     async def budgets(self, project: str | None, *, cursor: str | None = None, limit: int = 100) -> Page[Balance]:
         """The budgets of a project, or of all, in the order they were made."""
+        ...
+
+    async def exported_budgets(self, limit: int) -> Sequence[Balance]:
+        """The budgets of all projects that are shown in the metrics, those made first."""
         ...
 
     async def budget_versions(self, project: str, name: str) -> Sequence[BudgetVersion]:

@@ -97,6 +97,10 @@ class SqlLedger(Ledger):
         now, after = self._clock(), int(cursor) if cursor is not None and cursor.isdecimal() else 0
         return await self._read(lambda c: reading.page_of_balances(c, project, now, after, limit))
 
+    async def exported_budgets(self, limit: int) -> Sequence[Balance]:
+        now = self._clock()
+        return await self._read(lambda c: reading.exported_balances(c, now, limit))
+
     async def budget_versions(self, project: str, name: str) -> Sequence[BudgetVersion]:
         return await self._read(lambda c: reading.versions_of(c, project, name))
 

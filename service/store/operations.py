@@ -130,7 +130,7 @@ class Settle:
             booked = working.entry(held.hold.entry_id) if held.digest == digest else None
             if booked is None:
                 raise AlreadySettled
-            return Settled(held.hold, booked)
+            return Settled(held.hold, booked, repeated=True)
         booking = settled(held.hold, self.settlement, working.now)
         working.require_room(held.charges, booking.nano, booking.tokens)
         if held.hold.state is HoldState.HELD:

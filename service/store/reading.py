@@ -53,6 +53,11 @@ def page_of_balances(
     return Page(found[:limit], str(found[limit - 1].budget.id) if more else None)
 
 
+def exported_balances(connection: Connection, now: datetime, limit: int) -> list[Balance]:
+    """The budgets that are shown in the metrics, those made first."""
+    return _balances(connection, now, BUDGETS.c.export.is_(True), limit=limit)
+
+
 def _balances(
     connection: Connection, now: datetime, *conditions: ColumnElement[bool], limit: int | None = None
 ) -> list[Balance]:

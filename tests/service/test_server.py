@@ -328,7 +328,7 @@ def test_the_ledger_is_opened_at_the_start_and_a_place_that_cannot_be_used_does_
         extra.unlink()
     server = serve(vocabularies="o200k_base")
     for _ in range(100):
-        if "cannot be used yet" in server.log.read_text():
+        if "budgets and spend cannot be used" in server.log.read_text():
             break
         time.sleep(0.05)
     assert "no SQLite database" in server.log.read_text()

@@ -11,11 +11,13 @@ from fastapi import APIRouter, Response
 from service.api.openapi import Operation
 from service.api.schemas import Health
 from service.api.services import Services
+from service.domain.ledger_health import Word
 from service.metrics import CONTENT_TYPE
 
 _LIVE = Operation("Whether the process runs.", answers=(Health,))
 _READY = Operation(
-    "Whether every vocabulary is loaded and proven; 503 once the service is shutting down.", answers=(Health,)
+    "Whether every vocabulary is loaded and proven; 503 once the service is shutting down. `ledger` is told beside.",
+    answers=(Health,),
 )
 _DRAINING: Mapping[int | str, dict[str, Any]] = {503: {"description": "Shutting down."}}
 _METRICS = Operation("Prometheus metrics.", answers=(), media_type="text/plain")
@@ -28,7 +30,10 @@ def router(services: Services) -> APIRouter:
     routes = APIRouter(tags=["operations"])
     engines = {name: tokenizer.engine for name, tokenizer in services.weigher.tokenizers.items()}
     live = msgspec.json.encode(Health("ok", services.version))
-    ready = msgspec.json.encode(Health("ok", services.version, engines, services.replaced))
+    words: tuple[Word, ...] = ("starting", "up", "down")
+    ready = {
+        word: msgspec.json.encode(Health("ok", services.version, engines, services.replaced, word)) for word in words
+    }
     draining = msgspec.json.encode(Health("shutting_down", services.version))
 
     @routes.head("/livez", include_in_schema=False)
@@ -41,7 +46,7 @@ def router(services: Services) -> APIRouter:
     async def readyz() -> Response:
         if services.lifecycle.draining:
             return Response(draining, status_code=503, media_type="application/json")
-        return Response(ready, media_type="application/json")
+        return Response(ready[services.ledger_health.word], media_type="application/json")
 
     @routes.head("/metrics", include_in_schema=False)
     @routes.get("/metrics", **_METRICS.options())

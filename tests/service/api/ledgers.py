@@ -13,7 +13,10 @@ from service.api.exchange import App, Exchange, Message, Receive, Scope, Send
 from service.api.services import Services
 from service.app import layered
 from service.app.assembly import inner_app
+from service.app.observing import ObservedLedger
 from service.domain.access import ANYONE, Caller
+from service.domain.ledger_health import LedgerHealth
+from service.metrics import Metrics
 from tests.service.conftest import Api
 from tests.service.store.places import Place
 
@@ -27,7 +30,11 @@ class LedgerApi(Api):
         self.place = place
         self.ledger = place.ledger()
         self.caller = ANYONE
-        self.services = replace(services, ledger=self.ledger, now=place.clock)
+        self.health = LedgerHealth(lambda _line: None)
+        metrics = Metrics()
+        observed = ObservedLedger(self.ledger, metrics.ledger, self.health, lambda: services.weigher.catalog)
+        parts = {"ledger": observed, "ledger_health": self.health, "metrics": metrics, "now": place.clock}
+        self.services = replace(services, **parts)  # type: ignore[arg-type]
         super().__init__(layered(self._named(inner_app(self.services)), self.services))
 
     def _named(self, app: App) -> App:
