@@ -12,6 +12,7 @@ from adapters.port import Stop
 from service.api.decoding import decode
 from service.api.errors import ApiError
 from service.api.foreseeing import asks_past_calls, foreseen
+from service.api.holding_wire import checked_tags
 from service.api.known_cost import known_cost
 from service.api.planning import FEW, plan_of, planned
 from service.api.pricing_schemas import (
@@ -55,6 +56,7 @@ def estimate_work(
 ) -> bytes | Later:
     """``POST /v1/estimate``, for a caller of ``project``."""
     given = decode(body, EstimateRequest)
+    checked_tags(given.tags)
     if given.max_cost_usd is not None:
         bounded(given.max_cost_usd, "max_cost_usd")
     weighed = weighed_of(services, given)
@@ -103,6 +105,7 @@ def compare_work(
 ) -> bytes | Later:
     """``POST /v1/compare``, for a caller of ``project``."""
     request = decode(body, CompareRequest)
+    checked_tags(request.tags)
     weighed = weighed_of(services, request)
     _check_compared(request, weighed)
     if request.tokenizers is not None:

@@ -11,6 +11,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from sqlalchemy import Connection, Table, delete, func, select, tuple_
 
+from service.domain.budgets import is_label
 from service.domain.calibration import Calibration, calibration_of, error_bucket
 from service.domain.ledger import Entry
 from service.domain.ledger_errors import LedgerNotOpened, LedgerUnavailable
@@ -144,7 +145,8 @@ class SqlPastCalls:
         return await self._once(("all", project), lambda c: read_calibrations(c, project or ALL, since))
 
     async def output(self, project: str, provider: str, model: str, tags: Mapping[str, str]) -> OutputHistory | None:
-        since, pairs = self._since(), tuple(sorted(tags.items()))
+        since = self._since()
+        pairs = tuple(pair for pair in sorted(tags.items()) if all(map(is_label, pair)))  # no call has any other
         key = ("output", project, provider, model, pairs)
         return await self._once(key, lambda c: _read_output(c, project, (provider, model), pairs, since))
 

@@ -99,6 +99,25 @@ def test_a_whole_request_and_each_of_several_texts_are_bounded(past):
     assert texts["low"] == sum(item["low"] for item in texts["items"])
 
 
+def test_calls_that_were_reserved_and_settled_bound_the_next_reservation(past):
+    body = {"model": CLOSE, "text": TEXT, "max_output_tokens": 100, "tags": {"task": "sum"}}
+    plain = past.api.post("/v1/reservations", body).json()
+    tokens = plain["estimate"]["input_tokens"]
+    for index in range(50):
+        hold = plain if index == 0 else past.api.post("/v1/reservations", body).json()
+        usage = {"input_tokens": tokens + 200, "output_tokens": 30}
+        settled = past.api.post(f"/v1/reservations/{hold['id']}/settle", {"usage": usage})
+        assert settled.status_code == 200, settled.text
+    foretold = {**body, "bounds": "calibrated", "expected_output_tokens": "history"}
+    estimate = past.ask("/v1/estimate", **foretold)
+    held = past.api.post("/v1/reservations", foretold).json()
+    assert estimate["high"] >= tokens + 200
+    assert estimate["expected_output_tokens"] == held["estimate"]["output_tokens"] == 30
+    assert held["amount_usd"] == estimate["cost"]["high"]
+    assert Decimal(held["amount_usd"]) > Decimal(plain["amount_usd"])
+    assert "bounds_calibrated" in codes(held)
+
+
 def test_an_exact_count_stays_exact(past):
     past.made(60, model=EXACT, error="0.3")
     answer = past.estimate(model=EXACT, bounds="calibrated")
@@ -149,6 +168,8 @@ def test_models_are_compared_by_what_past_calls_tell(past):
         {"tags": {"a": ""}},
         {"tags": {str(n): "x" for n in range(11)}},
         {"tags": ["a"]},
+        {"tags": {"a": "\0"}},
+        {"tags": {"\ud800": "x"}, "expected_output_tokens": "history"},
     ],
 )
 def test_what_is_no_way_to_ask_is_refused(past, body):

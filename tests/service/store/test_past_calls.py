@@ -111,6 +111,7 @@ def test_output_is_that_of_the_tag_with_the_fewest_calls_of_those_that_have_enou
         assert await median(task="rare", team="a") == (50, 10)  # 19 are too few
         assert await median(task="rare") == (69, 20)
         assert await median(task="nobody") == (69, 20)
+        assert await median(task="\0", **{"\ud800": "x"}) == (69, 20)
         assert await past.output("p", "maker", "other", {}) is None
 
     place.run(work)
