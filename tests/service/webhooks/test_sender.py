@@ -5,9 +5,13 @@ from __future__ import annotations
 import asyncio
 import base64
 import ipaddress
+import shutil
 import socket
+import ssl
+import subprocess
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import httpx
 import pytest
@@ -218,3 +222,44 @@ def test_the_system_resolves_a_name_of_this_machine():
     found = asyncio.run(resolved("localhost", 80))
     assert found
     assert all(ipaddress.ip_address(address).is_loopback for address in found)
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate of hook.test alone, with its key."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("openssl is not installed: apt-get install openssl")
+    path = tmp_path_factory.mktemp("tls") / "hook.pem"
+    names = ["-subj", "/CN=hook.test", "-addext", "subjectAltName=DNS:hook.test"]
+    command = [openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    command += ["-days", "2", *names, "-keyout", str(path), "-out", str(path.with_suffix(".crt"))]
+    subprocess.run(command, check=True, capture_output=True)
+    path.write_text(path.read_text() + path.with_suffix(".crt").read_text())
+    return path
+
+
+@pytest.mark.parametrize(("host", "outcome"), [("hook.test", Outcome.DELIVERED), ("other.test", Outcome.UNREACHABLE)])
+def test_over_tls_the_certificate_is_that_of_the_name_though_the_address_is_asked(certificate, host, outcome):
+    names: list[str | None] = []
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(DELIVERY.body)
+        writer.write(b"HTTP/1.1 204 No Content\r\n\r\n")
+        writer.close()
+
+    async def work() -> Outcome:
+        own = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        own.load_cert_chain(certificate)
+        own.sni_callback = lambda _socket, name, _context: names.append(name)
+        trusting = ssl.create_default_context(cafile=str(certificate.with_suffix(".crt")))
+        server = await asyncio.start_server(answer, "127.0.0.1", 0, ssl=own)
+        port = server.sockets[0].getsockname()[1]
+        sender = Sender(resolve=resolving("127.0.0.1"), transport=httpx.AsyncHTTPTransport(verify=trusting))
+        async with server:
+            found = await sender.send(allowed(f"https://{host}:{port}/"), DELIVERY)
+        await sender.close()
+        return found
+
+    assert asyncio.run(work()) is outcome
+    assert names == [host]
