@@ -28,12 +28,14 @@ def router(services: Services) -> APIRouter:
     """The routes, over ``services``; the rows are made once, and only what past calls say of them changes."""
     routes = APIRouter(tags=["catalog"])
     models = model_list(services)
+    bare = msgspec.json.encode(models)
     tokenizers = msgspec.json.encode(tokenizer_list(services))
 
     @routes.get("/v1/models", **_MODELS.options())
     async def list_models(request: Request) -> Response:
         known = await _calibrations(services, Exchange.of(request.scope).caller)
-        return Response(msgspec.json.encode(_with(models, known)), media_type="application/json")
+        answer = msgspec.json.encode(_with(models, known)) if known else bare
+        return Response(answer, media_type="application/json")
 
     @routes.get("/v1/tokenizers", **_TOKENIZERS.options())
     async def list_tokenizers() -> Response:
@@ -64,8 +66,6 @@ async def _calibrations(services: Services, caller: Caller) -> Mapping[CountedBy
 
 def _with(models: ModelList, known: Mapping[CountedBy, Calibration]) -> ModelList:
     """``models`` with the calibration of each, for the tokenizer that counts for it now."""
-    if not known:
-        return models
     rows = []
     for row in models.models:
         found = known.get(CountedBy(row.provider, row.id, row.stand_in or row.tokenizer or ""))
