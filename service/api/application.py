@@ -37,7 +37,8 @@ STATIC_ROUTES = frozenset(
         *("/v1/count", "/v1/tokenize", "/v1/detokenize", "/v1/estimate", "/v1/compare", "/v1/cost"),
         *STATIC,
         *("/v1/advise", "/v1/trim", "/v1/keys"),
-        *("/v1/budgets", "/v1/reservations", "/v1/usage", "/v1/spend", "/v1/spend/entries", "/v1/refusals"),
+        *("/v1/preflight", "/v1/reservations", "/v1/usage"),
+        *("/v1/budgets", "/v1/spend", "/v1/spend/entries", "/v1/refusals"),
         *("/v1/models", "/v1/tokenizers", "/v1/prices", "/livez", "/readyz", "/metrics", "/openapi.json"),
     }
 )
@@ -46,8 +47,9 @@ STATIC_ROUTES = frozenset(
 
 _GROUPS = (
     *(weighing, costs, savings),
-    *(budgets, reservations, usage, spend),
-    *(keys, catalog, operations, vendors),
+    *(preflight, reservations, usage),
+    *(budgets, spend, keys),
+    *(catalog, operations, vendors),
 )
 
 
