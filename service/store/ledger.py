@@ -46,6 +46,7 @@ from service.store.workers import WAIT_SECONDS, WORK_SECONDS, Session, Workers
 T = TypeVar("T")
 
 _MIGRATION_SECONDS = 300.0
+_OPEN_SECONDS = 20.0  # of a caller who finds the tables out of date; a server that is silent is found out sooner
 _REPORT_SECONDS = 30.0
 _READERS = 2
 _FORGET_EVERY = timedelta(minutes=10)
@@ -212,17 +213,17 @@ class SqlLedger(Ledger):
             self._opened = True
 
     async def _carry_out(self, operation: Operation[T]) -> T:
-        await self._open(WAIT_SECONDS)
+        await self._open(_OPEN_SECONDS)
         return await self._writers.carry_out(operation)
 
     async def _write(
         self, work: Callable[[Connection], T], seconds: float = WORK_SECONDS, wait_seconds: float = WAIT_SECONDS
     ) -> T:
-        await self._open(WAIT_SECONDS)
+        await self._open(_OPEN_SECONDS)
         return await self._writers.run(work, seconds, wait_seconds)
 
     async def _read(self, work: Callable[[Connection], T], seconds: float = WORK_SECONDS) -> T:
-        await self._open(WAIT_SECONDS)
+        await self._open(_OPEN_SECONDS)
         return await self._readers.run(work, seconds)
 
 
