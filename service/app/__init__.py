@@ -17,15 +17,20 @@ from service.app.assembly import Assembly, inner_app
 from service.app.keys import reach_of
 from service.app.server import bind
 from service.app.server import serve as run_server
+from service.app.upkeep import Upkept
 from service.settings import Settings
 
 __all__ = ["Assembly", "build_app", "build_services", "create_app", "serve"]
 
 
 def create_app() -> App:
-    """The application as the environment describes it; everything is loaded and proven before this returns."""
+    """The application as the environment describes it; everything is loaded and proven before this returns.
+
+    It is for a server that speaks ASGI with its lifespan, one process of it.
+    """
     assembly = Assembly(Settings.from_env())
-    return layered(assembly.switch, assembly.services, current=lambda: assembly.services)
+    app = layered(assembly.switch, assembly.services, current=lambda: assembly.services)
+    return Upkept(app, assembly)
 
 
 def build_services(settings: Settings) -> Services:

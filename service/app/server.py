@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import gc
 import logging
 import os
@@ -18,14 +17,11 @@ import uvicorn
 
 from service import __version__
 from service.api.lane import FastLane
-from service.app.alerting import send_alerts
 from service.app.assembly import Assembly
-from service.app.learning import show_errors
 from service.app.refreshing import asked_for, refresh_prices
 from service.app.saying import say
-from service.app.watching import watch_ledger
+from service.app.upkeep import close, upkeep
 from service.domain.errors import DomainError
-from service.domain.ledger_errors import LedgerNotOpened, LedgerUnavailable
 from service.settings import InvalidSetting, unknown_variables
 
 
@@ -54,12 +50,8 @@ class Server(uvicorn.Server):
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._reload)
         if self._refresh is not None:
             self._begin(refresh_prices(self._assembly, self._refresh))
-        self._begin(keep_ledger(self._assembly))
-        assembly = self._assembly
-        self._begin(watch_ledger(assembly.ledger, assembly.metrics.ledger, assembly.ledger_health))
-        self._begin(show_errors(self._assembly))
-        self._begin(self._assembly.keyring.keep_up(say))
-        self._begin(send_alerts(self._assembly))
+        for work in upkeep(self._assembly):
+            self._begin(work)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End what runs beside the requests, then drain, then close the connections to vendors."""
@@ -67,10 +59,7 @@ class Server(uvicorn.Server):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)  # none of them may keep the drain from happening
         await super().shutdown(sockets)
-        await self._assembly.ledger.close()
-        await self._assembly.limiter.close()
-        if self._assembly.remote is not None:
-            await self._assembly.remote.close()
+        await close(self._assembly)
 
     def _reload(self) -> None:
         self._begin(asyncio.to_thread(reload, self._assembly))
@@ -79,13 +68,6 @@ class Server(uvicorn.Server):
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-
-async def keep_ledger(assembly: Assembly) -> None:
-    """Open the ledger and look after it until cancelled; where it cannot be opened the service counts all the same."""
-    with contextlib.suppress(LedgerUnavailable, LedgerNotOpened):  # who looks at it says so
-        await assembly.ledger.open()
-    await assembly.ledger.keep_up()
 
 
 def reload(assembly: Assembly) -> None:
