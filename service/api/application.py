@@ -27,6 +27,7 @@ from service.api.routes import (
     vendors,
     weighing,
 )
+from service.api.scopes import secured
 from service.api.services import Services
 from service.api.vendors.paths import STATIC, shape_of
 from service.api.vendors.shape import refusal
@@ -94,7 +95,6 @@ def _framework_error(error: HTTPException) -> ApiError:
 def _openapi(app: FastAPI) -> dict[str, Any]:
     if not app.openapi_schema:
         document = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
-        app.openapi_schema = openapi.complete(
-            document, openapi.wire_types(op for group in _GROUPS for op in group.OPERATIONS)
-        )
+        types = openapi.wire_types(op for group in _GROUPS for op in group.OPERATIONS)
+        app.openapi_schema = secured(openapi.complete(document, types))
     return app.openapi_schema

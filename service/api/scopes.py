@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from service.api.vendors.paths import ROUTES as VENDOR_ROUTES
 from service.api.vendors.paths import find_route
@@ -63,6 +64,23 @@ SCOPES: Mapping[str, Mapping[str, KeyScope]] = {
 """The scope by route template and method. GET stands for HEAD too."""
 
 _PATTERNS = tuple((re.compile(re.sub(r"{\w+}", "[^/]+", template)), template) for template in _OWN if "{" in template)
+
+
+_SCHEMES = {
+    "bearer": {"type": "http", "scheme": "bearer", "description": "A key, where keys are in use."},
+    "x-api-key": {"type": "apiKey", "in": "header", "name": "x-api-key", "description": "The same key."},
+}
+
+
+def secured(document: dict[str, Any]) -> dict[str, Any]:
+    """An OpenAPI document, once it says which scope each operation's key needs."""
+    document.setdefault("components", {})["securitySchemes"] = _SCHEMES
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            scope = SCOPES.get(path, {}).get(method.upper())
+            if scope is not None:
+                operation["security"] = [{name: [scope.value]} for name in _SCHEMES]
+    return document
 
 
 @dataclass(frozen=True, slots=True)

@@ -242,7 +242,13 @@ class KeyRing:
 
     def _take_up(self, found: KeyList) -> None:
         self._version = found.version
-        self._keys = {key.id: self._in_force(key) for key in found.keys}
+        if found.whole:
+            self._keys = {}
+        for key in found.keys:
+            if key.revoked_at is None:
+                self._keys[key.id] = self._in_force(key)
+            else:
+                self._keys.pop(key.id, None)
         self._used = {name: at for name, at in self._used.items() if name in self._keys}
         self._noted = {name: at for name, at in self._noted.items() if name in self._keys}
         self._decide()

@@ -124,10 +124,11 @@ def is_key_id(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class KeyList:
-    """All keys that are not revoked, as of ``version``."""
+    """All keys that are not revoked, as of ``version``; unless ``whole``, those that changed, revoked or not."""
 
     version: int
     keys: Sequence[Key]
+    whole: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +148,7 @@ class Keys(Protocol):
     """
 
     async def changed(self, since: int | None, fingerprint: bytes) -> KeyList | None:
-        """All keys, or ``None`` where nothing has changed since that version.
+        """All keys, those that have changed since that version, or ``None`` where none has.
 
         Without a version the ``fingerprint`` of the service's secret is compared with the one kept, and kept where
         there is none. Raises ``SecretDiffers``.

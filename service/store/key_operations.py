@@ -105,7 +105,8 @@ class RevokeKey(_KeyOperation):
 
     def _another(self, working: Working) -> bool:
         lasts = or_(KEYS.c.expires_at.is_(None), KEYS.c.expires_at > micros(working.now))
-        rows = working.connection.execute(select(KEYS).where(_VALID, lasts, KEYS.c.id != self.key_id))
+        admins = KEYS.c.scopes.contains(KeyScope.ADMIN.value)
+        rows = working.connection.execute(select(KEYS).where(_VALID, lasts, admins, KEYS.c.id != self.key_id))
         return any(KeyScope.ADMIN in key_of(row).spec.scopes for row in rows)
 
 

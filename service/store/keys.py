@@ -74,8 +74,9 @@ def _changed(connection: Connection, since: int | None, fingerprint: bytes) -> K
     version = connection.execute(select(func.coalesce(func.max(KEY_CHANGES.c.id), 0))).scalar_one()
     if version == since:
         return None
-    rows = connection.execute(select(KEYS).where(_VALID))
-    return KeyList(version, [key_of(row) for row in rows])
+    wanted = _VALID if since is None else KEYS.c.id.in_(select(KEY_CHANGES.c.key_id).where(KEY_CHANGES.c.id > since))
+    rows = connection.execute(select(KEYS).where(wanted))
+    return KeyList(version, [key_of(row) for row in rows], whole=since is None)
 
 
 def _require_secret(connection: Connection, fingerprint: bytes) -> None:

@@ -22,6 +22,7 @@ from service.domain.budgets import BudgetSpec, Spender, Terms
 from service.domain.ledger import Refusal, ReserveRequest, UsageRecord
 from service.store.tables import KEYS, METADATA
 from tests.service.api.keys.keyed import ALL, KeyedApi
+from tests.service.conftest import Api
 
 MARK = "zebra7secret"
 TABLE = [(template, method, scope) for template, row in SCOPES.items() for method, scope in row.items()]
@@ -107,6 +108,15 @@ def test_every_route_has_a_scope_or_is_open(routes: frozenset[tuple[str, str]]) 
     every = routes | {(route.template, "POST") for route in VENDOR_ROUTES}
     missing = {(path, method) for path, method in every if path not in OPEN and method not in SCOPES.get(path, ())}
     assert missing == set()
+
+
+def test_the_document_says_which_scope_each_route_needs(api: Api) -> None:
+    document = api.get("/openapi.json").json()
+    assert set(document["components"]["securitySchemes"]) == {"bearer", "x-api-key"}
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            stated = {scope for way in operation.get("security", ()) for scope in (*way.values(),)[0]}
+            assert stated == (set() if path in OPEN else {SCOPES[path][method.upper()].value})
 
 
 def test_a_path_is_found_as_its_template_and_nothing_else(owned: Owned) -> None:
