@@ -17,7 +17,7 @@ from service.domain.notices import Notice
 MOST_RECORDS = 1000
 
 BudgetName = Annotated[str, Meta(pattern="^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
-Seconds = Annotated[float, Meta(gt=0, le=30 * 86_400)]
+Seconds = Annotated[float, Meta(ge=1, le=30 * 86_400)]
 Response = dict[str, Any] | list[Any]
 
 

@@ -56,6 +56,7 @@ class Weighed:
             replace(
                 plan,
                 max_output_tokens=request.max_output_tokens if most is None else most,
+                answers=request.answers,
                 media=media_of(request),
             )
             for request in self.requests

@@ -86,14 +86,15 @@ def most_tokens(calls: Calls) -> int:
     for item in calls.estimates:
         if item.max_output_tokens is None:
             raise OutputUnknown
-        tokens += item.count.high + calls.framing + item.max_output_tokens
+        output = max(item.max_output_tokens, item.expected_output_tokens) * item.answers
+        tokens += item.count.high + calls.framing + output
     return tokens
 
 
 def expectation(calls: Calls) -> ledger.Estimate:
     """What is expected of ``calls``, as it is kept with what is held for them."""
     inward = sum(item.count.tokens for item in calls.estimates)
-    outward = sum(item.expected_output_tokens for item in calls.estimates)
+    outward = sum(item.expected_output_tokens * item.answers for item in calls.estimates)
     return ledger.Estimate(inward, outward, calls.cost.expected)
 
 

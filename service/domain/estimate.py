@@ -42,7 +42,8 @@ STANDARD = PriceContext()
 class CallPlan:
     """How the call will be made: its output, its price context, its use of the cache, and when.
 
-    ``media`` names what the input holds beside text: ``audio``, ``image``, ``video``. ``output_history`` says what
+    ``media`` names what the input holds beside text: ``audio``, ``image``, ``video``. Each of the ``answers`` may have
+    all the output. ``output_history`` says what
     output to expect where ``expected_output_tokens`` does not; ``notices`` are what is to be said of the plan itself.
     """
 
@@ -53,6 +54,7 @@ class CallPlan:
     cache: CacheUse = NO_CACHE
     max_cost_usd: Decimal | None = None
     media: tuple[str, ...] = ()
+    answers: int = 1
     output_history: OutputHistory | None = None
     notices: tuple[Notice, ...] = ()
 
@@ -68,7 +70,10 @@ class ContextFit:
 
 @dataclass(frozen=True, slots=True)
 class Affordable:
-    """The most output tokens that ``max_cost_usd`` pays for after the high input; ``None`` where that is not known."""
+    """The most output tokens that ``max_cost_usd`` pays for after the high input; ``None`` where that is not known.
+
+    They are those of each answer, where several are asked for.
+    """
 
     max_cost_usd: Decimal
     output_tokens: int | None
@@ -102,6 +107,7 @@ class Estimate:
     accepted: int | None
     notices: tuple[Notice, ...]
     output_history: OutputHistory | None = None
+    answers: int = 1
 
 
 def estimate(
@@ -119,8 +125,9 @@ def estimate(
     notices = [*_framing_notices(framing), *plan.notices]
     most = _most_output(spec, plan, count.high + framing, notices)
     expected = _expected_output(spec, plan, most)
-    cost, cost_notices = _range(count, price, plan, framing, (expected, most))
-    notices += cost_notices
+    all_output = (expected * plan.answers, None if most is None else most * plan.answers)
+    cost, cost_notices = _range(count, price, plan, framing, all_output)
+    notices += [*_answers_notices(plan.answers), *cost_notices]
     accepted = _accepted(spec, count, notices)
     return Estimate(
         count=count,
@@ -134,6 +141,7 @@ def estimate(
         accepted=accepted,
         notices=tuple(notices),
         output_history=plan.output_history,
+        answers=plan.answers,
     )
 
 
@@ -159,6 +167,12 @@ def _framing_notices(framing: int) -> Iterator[Notice]:
     if framing:
         message = f"The text is counted bare; as a message it may take {framing} tokens more, which `high` includes."
         yield Notice("framing_not_included", message, "text")
+
+
+def _answers_notices(answers: int) -> Iterator[Notice]:
+    if answers > 1:
+        message = f"The request asks for {answers} answers: the cost is that of all of them."
+        yield Notice("several_answers", message, "request")
 
 
 def _most_output(spec: ModelSpec, plan: CallPlan, most_input: int, notices: list[Notice]) -> int | None:
@@ -332,7 +346,7 @@ def _affordable(count: Count, price: Price | Free | Unknown, plan: CallPlan, fra
         return Affordable(limit, 0, input_fits=False)
     if len(_dollars(one_more)) < len(one_more):
         return Affordable(limit, None, input_fits=True)
-    each = max(_dollars(one_more)) - max(_dollars(base))
+    each = (max(_dollars(one_more)) - max(_dollars(base))) * plan.answers
     return Affordable(limit, int((left / each).to_integral_value(ROUND_FLOOR)) if each else None, input_fits=True)
 
 

@@ -186,7 +186,8 @@ class Thinking:
 class Request:
     """A whole request, in the order in which the model reads it.
 
-    ``dialect`` is the wire form it came in. ``model`` and ``max_output_tokens`` are what the body itself says.
+    ``dialect`` is the wire form it came in. ``model``, ``max_output_tokens`` and ``answers`` (how many are asked for)
+    are what the body itself says.
     ``add_generation_prompt``, ``continue_final_message`` and ``template_options`` go to a chat template; ``template``
     is one of the sender's own. ``notices`` are what its reader found.
     """
@@ -199,6 +200,7 @@ class Request:
     dialect: str = ""
     model: str | None = None
     max_output_tokens: int | None = None
+    answers: int = 1
     add_generation_prompt: bool = True
     continue_final_message: bool = False
     template: str | None = field(default=None, repr=False)

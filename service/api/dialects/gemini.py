@@ -84,6 +84,7 @@ def read(body: Node, probes: Probes) -> Request:
         dialect=NAME,
         model=body.text("model", "").removeprefix("models/") or None,
         max_output_tokens=config.whole("maxOutputTokens"),
+        answers=config.whole("candidateCount") or 1,
     )
 
 

@@ -56,6 +56,7 @@ def read(body: Node, probes: Probes) -> Request:
         dialect=NAME,
         model=body.text("model", "") or None,
         max_output_tokens=body.whole("max_completion_tokens") or body.whole("max_tokens"),
+        answers=body.whole("n") or 1,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -105,6 +106,33 @@ def test_all_the_output_that_a_call_allows_is_held(desk: Desk) -> None:
     without = desk.held(model="own", text="Hi")
     assert "max_output_assumed" in [w["code"] for w in without["warnings"]]
     assert without["tokens"] == 1 + 32 + 100
+
+
+@pytest.mark.parametrize(
+    "request_body",
+    [
+        {"model": "own", "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 50, "n": 3},
+        {
+            "model": "own",
+            "contents": [{"parts": [{"text": "Hi"}]}],
+            "generationConfig": {"maxOutputTokens": 50, "candidateCount": 3},
+        },
+    ],
+)
+def test_the_output_of_every_answer_that_is_asked_for_is_held(file_desk: Desk, request_body: dict) -> None:
+    held = file_desk.held(request=request_body)
+    one = file_desk.held(request=request_body, max_output_tokens=0)
+    assert held["tokens"] - one["tokens"] == 150
+    assert Decimal(held["amount_usd"]) - Decimal(one["amount_usd"]) == Decimal("0.0015")
+    assert held["estimate"]["output_tokens"] == 150
+    assert "several_answers" in [warning["code"] for warning in held["warnings"]]
+    estimate = file_desk.api.post("/v1/estimate", {"request": request_body, "max_cost_usd": held["amount_usd"]}).json()
+    assert estimate["affordable"]["output_tokens"] == 50
+
+
+def test_more_output_than_was_expected_at_most_is_held(file_desk: Desk) -> None:
+    hold = file_desk.held(model="own", text="Hi", expected_output_tokens=150)  # the model's own limit is 100
+    assert hold["tokens"] == 1 + 32 + 150
 
 
 def test_several_texts_are_one_hold(desk: Desk) -> None:
