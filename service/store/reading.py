@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
 
-from sqlalchemy import ColumnElement, Connection, func, select
+from sqlalchemy import ColumnElement, Connection, bindparam, func, select
 
-from service.domain.budgets import Balance, Spender, Terms, Totals
+from service.domain.budgets import Balance, Budget, Spender, Terms, Totals
 from service.domain.ledger import (
     BudgetVersion,
     Entry,
@@ -26,6 +26,16 @@ from service.store.rows import budget_of, budgets_of, entry_of, first_id, held_o
 from service.store.tables import BUDGET_PERIODS, BUDGET_VERSIONS, BUDGETS, ENTRIES, HOLDS, REFUSALS
 from service.store.working import padded
 
+# Made once: these are read before each call that is asked about.
+_COUNTING = (
+    select(BUDGETS)
+    .where(BUDGETS.c.deleted_at.is_(None), BUDGETS.c.selector.in_(bindparam("selectors", expanding=True)))
+    .order_by(BUDGETS.c.id)
+)
+_PERIODS = select(BUDGET_PERIODS).where(
+    BUDGET_PERIODS.c.budget_id.in_(bindparam("budgets", expanding=True)),
+    BUDGET_PERIODS.c.start.in_(bindparam("starts", expanding=True)),
+)
 _MINUTE = 60 * 1_000_000
 
 
@@ -40,7 +50,10 @@ def one_balance(connection: Connection, project: str, name: str, now: datetime) 
 def balances_of(connection: Connection, spenders: Sequence[Spender], now: datetime) -> list[Balance]:
     """Every budget that counts calls of one of ``spenders``."""
     selectors = {selector for spender in spenders for selector in spender.selectors()}
-    return _balances(connection, now, BUDGETS.c.selector.in_(padded(sorted(selectors)))) if selectors else []
+    if not selectors:
+        return []
+    found = connection.execute(_COUNTING, {"selectors": padded(sorted(selectors))})
+    return _in_their_periods(connection, [budget_of(row) for row in found], now)
 
 
 def page_of_balances(
@@ -62,15 +75,15 @@ def _balances(
     connection: Connection, now: datetime, *conditions: ColumnElement[bool], limit: int | None = None
 ) -> list[Balance]:
     query = select(BUDGETS).where(BUDGETS.c.deleted_at.is_(None), *conditions).order_by(BUDGETS.c.id).limit(limit)
-    budgets = [budget_of(row) for row in connection.execute(query)]
+    return _in_their_periods(connection, [budget_of(row) for row in connection.execute(query)], now)
+
+
+def _in_their_periods(connection: Connection, budgets: Sequence[Budget], now: datetime) -> list[Balance]:
     if not budgets:
         return []
     keys = {budget.id: micros(budget.period_at(now).start) for budget in budgets}
-    table = BUDGET_PERIODS.c
-    periods = select(BUDGET_PERIODS).where(
-        table.budget_id.in_(padded(sorted(keys))), table.start.in_(padded(sorted(set(keys.values()))))
-    )
-    totals = {(row.budget_id, row.start): totals_of(row) for row in connection.execute(periods)}
+    wanted = {"budgets": padded(sorted(keys)), "starts": padded(sorted(set(keys.values())))}
+    totals = {(row.budget_id, row.start): totals_of(row) for row in connection.execute(_PERIODS, wanted)}
     return [Balance(b, b.period_at(now), totals.get((b.id, keys[b.id]), Totals())) for b in budgets]
 
 
