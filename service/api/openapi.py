@@ -28,6 +28,15 @@ _MARKS = {
 }
 
 
+_IDEMPOTENCY_KEY = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": False,
+    "description": "With the same key and body the effect happens once within a day, and the first answer is repeated.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": 255},
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Operation:
     """One route's description. ``example`` names an entry of ``service/data/examples.toml``, ``more`` further ones.
@@ -36,7 +45,8 @@ class Operation:
     headers, each with what it says, of a route that also takes a body of plain text. A vendor's route has that vendor's
     ``error`` in place of a problem, marks its answers with how sure they are, and may have ``parameters`` in its path,
     each with the values it may take, none for any. ``query`` are the parameters of its query, each with what it says;
-    ``status`` is that of its answer, which at 204 has no body; ``csv`` says that the answer may be had as CSV too.
+    ``status`` is that of its answer, which at 204 has no body; ``csv`` says that the answer may be had as CSV too,
+    ``once`` that it takes an Idempotency-Key.
     """
 
     summary: str
@@ -52,6 +62,7 @@ class Operation:
     query: Mapping[str, str] = field(default_factory=dict)
     status: int = 200
     csv: bool = False
+    once: bool = False
 
     @property
     def requests(self) -> Sequence[type]:
@@ -76,6 +87,8 @@ class Operation:
             ]
         if self.parameters:
             extra["parameters"] = [_parameter(name, values) for name, values in self.parameters.items()]
+        if self.once:
+            extra["parameters"] = [*extra.get("parameters", ()), _IDEMPOTENCY_KEY]
         if self.query:
             extra["parameters"] = [*extra.get("parameters", ()), *(_optional(*row) for row in self.query.items())]
         return {

@@ -10,6 +10,7 @@ import msgspec
 from fastapi import Request
 
 from service.api.errors import ApiError
+from service.api.projects import project_of
 from service.domain.ledger_errors import InvalidQuery
 
 PROJECT = "project"
@@ -67,3 +68,9 @@ def page_cursor(query: Mapping[str, str]) -> str | None:
     if cursor is not None and not (cursor.isascii() and cursor.isdecimal() and len(cursor) <= 18):
         raise InvalidQuery("cursor", "The cursor is not one that an answer gave.")
     return cursor
+
+
+def named_project(request: Request) -> str:
+    """The project of a request whose query says nothing else. Raises ``ApiError``."""
+    parameters(request, ())
+    return project_of(request)

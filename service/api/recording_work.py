@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 
 from adapters.port import Stop
 from service.api.decoding import decode, json_value
@@ -23,6 +23,8 @@ from service.domain.errors import UnknownModel
 from service.domain.ledger import Entry, Flag, Once, UsageRecord
 from service.domain.notices import Notice
 from service.domain.prices import Unknown
+
+_EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)  # reports begin later
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,8 @@ def _one(services: Services, project: str, caller: Caller, given: CallRecord, at
 
 def _record(services: Services, spender: Spender, given: CallRecord) -> Read:
     made = moment(given.at, services.now())
+    if made < _EARLIEST:
+        raise ApiError(422, "invalid_request", "Give the time of the call: it is older than any model.", path="at")
     if given.cost_usd is not None:
         bounded(given.cost_usd, "cost_usd")
     elif given.usage is None and given.response is None:

@@ -28,6 +28,7 @@ _CREATE = Operation(
     answers=(BudgetAnswer,),
     example="budgets",
     status=201,
+    once=True,
 )
 _LIST = Operation(
     "The project's budgets as they stand, in the order they were made.",

@@ -14,13 +14,14 @@ from service.api.preflight_schemas import PreflightAnswer, PreflightRequest
 from service.api.preflight_wire import wire_preflight
 from service.api.preflight_work import decide, look
 from service.api.pricing_schemas import EstimateAnswer, EstimateBatchAnswer
-from service.api.projects import project_of
+from service.api.queries import named_project
 from service.api.services import Services
 
 _PREFLIGHT = Operation(
     "Whether a call may be made: estimate, limits, budgets, and what else could be called; with `reserve` it is held.",
     request=PreflightRequest,
     answers=(PreflightAnswer,),
+    once=True,
     example="preflight",
     others=(EstimateAnswer, EstimateBatchAnswer),
 )
@@ -37,7 +38,7 @@ def router(services: Services) -> APIRouter:
     @routes.post("/v1/preflight", **_PREFLIGHT.options())
     async def preflight(request: Request) -> Response:
         exchange = Exchange.of(request.scope)
-        body, attempt = json_body(exchange), Attempt(project_of(request), exchange.caller)
+        body, attempt = json_body(exchange), Attempt(named_project(request), exchange.caller)
         seen = await look(services, attempt, body)
         if not seen.given.reserve:
             await decide(services, seen, body, None)

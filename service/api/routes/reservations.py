@@ -23,7 +23,7 @@ from service.api.holding_wire import wire_hold, wire_settled
 from service.api.holding_work import Attempt, reserve
 from service.api.once import written
 from service.api.openapi import Operation
-from service.api.projects import project_of
+from service.api.queries import named_project
 from service.api.services import Services
 from service.api.settling_work import settle
 from service.domain.ledger import Once, Settled
@@ -34,6 +34,7 @@ _RESERVE = Operation(
     "Hold what a call may cost of every budget that counts it, or of none: 402 says which it does not fit.",
     request=ReservationRequest,
     answers=(Reservation,),
+    once=True,
     example="reservations",
     status=201,
 )
@@ -42,13 +43,17 @@ _SETTLE = Operation(
     "Book what a call really cost, and end its reservation; the same content again gets the first answer.",
     request=SettleRequest,
     answers=(SettledReservation,),
+    once=True,
 )
 _RELEASE = Operation(
     "End a reservation without a cost; one that has ended stays as it is.",
     request=ReleaseRequest,
     answers=(Reservation,),
+    once=True,
 )
-_EXTEND = Operation("Let an open reservation last so long from now.", request=ExtendRequest, answers=(Reservation,))
+_EXTEND = Operation(
+    "Let an open reservation last so long from now.", request=ExtendRequest, answers=(Reservation,), once=True
+)
 
 OPERATIONS = (_RESERVE, _LOOK, _SETTLE, _RELEASE, _EXTEND)
 
@@ -65,7 +70,7 @@ def router(services: Services) -> APIRouter:
     @routes.post("/v1/reservations", **_RESERVE.options())
     async def make(request: Request) -> Response:
         exchange = Exchange.of(request.scope)
-        body, attempt = json_body(exchange), Attempt(project_of(request), exchange.caller)
+        body, attempt = json_body(exchange), Attempt(named_project(request), exchange.caller)
         return await written(
             services,
             request,
@@ -77,7 +82,7 @@ def router(services: Services) -> APIRouter:
 
     @routes.get("/v1/reservations/{id}", **_LOOK.options())
     async def look(request: Request, reservation_id: Id) -> Response:
-        hold = await services.ledger.hold(project_of(request), _known(reservation_id))
+        hold = await services.ledger.hold(named_project(request), _known(reservation_id))
         return Response(_encode(wire_hold(hold)), media_type="application/json")
 
     _changing(services, routes)
@@ -89,7 +94,7 @@ def _changing(services: Services, routes: APIRouter) -> None:
 
     @routes.post("/v1/reservations/{id}/settle", **_SETTLE.options())
     async def settle_one(request: Request, reservation_id: Id) -> Response:
-        body, project, notices = json_body(Exchange.of(request.scope)), project_of(request), list[Notice]()
+        body, project, notices = json_body(Exchange.of(request.scope)), named_project(request), list[Notice]()
 
         async def act(once: Once | None) -> Settled:
             return await settle(services, project, _known(reservation_id), body, once, notices)
@@ -98,7 +103,7 @@ def _changing(services: Services, routes: APIRouter) -> None:
 
     @routes.post("/v1/reservations/{id}/release", **_RELEASE.options())
     async def release(request: Request, reservation_id: Id) -> Response:
-        exchange, project = Exchange.of(request.scope), project_of(request)
+        exchange, project = Exchange.of(request.scope), named_project(request)
         if exchange.body:
             decode(json_body(exchange), ReleaseRequest)
         ledger, hold_id = services.ledger, _known(reservation_id)
@@ -113,7 +118,7 @@ def _changing(services: Services, routes: APIRouter) -> None:
     @routes.post("/v1/reservations/{id}/extend", **_EXTEND.options())
     async def extend(request: Request, reservation_id: Id) -> Response:
         seconds = decode(json_body(Exchange.of(request.scope)), ExtendRequest).ttl_seconds
-        ledger, project, hold_id = services.ledger, project_of(request), _known(reservation_id)
+        ledger, project, hold_id = services.ledger, named_project(request), _known(reservation_id)
         return await written(
             services,
             request,

@@ -13,7 +13,7 @@ from service.api.holding_schemas import CallRecord, CallRecords, RecordedCalls
 from service.api.holding_wire import wire_recorded
 from service.api.once import written
 from service.api.openapi import Operation
-from service.api.projects import project_of
+from service.api.queries import named_project
 from service.api.recording_work import record_usage
 from service.api.services import Services
 from service.domain.ledger import Entry
@@ -23,6 +23,7 @@ _USAGE = Operation(
     "Book one call that was made without a reservation, or up to 1,000 of them, all or none.",
     request=(CallRecord, CallRecords),
     answers=(RecordedCalls,),
+    once=True,
     example="usage",
     status=201,
 )
@@ -38,7 +39,7 @@ def router(services: Services) -> APIRouter:
 
     @routes.post("/v1/usage", **_USAGE.options())
     async def usage(request: Request) -> Response:
-        exchange, project, told = Exchange.of(request.scope), project_of(request), list[Sequence[Notice]]()
+        exchange, project, told = Exchange.of(request.scope), named_project(request), list[Sequence[Notice]]()
         body = json_body(exchange)
 
         def write(entries: Sequence[Entry]) -> bytes:

@@ -25,6 +25,7 @@ def own_services(tmp_path_factory: pytest.TempPathFactory) -> Services:
 @pytest.fixture
 def desk(place: Place, own_services: Services) -> Iterator[Desk]:
     desk = desk_over(place, own_services)
+    desk.do(desk.ledger.open())
     yield desk
     asyncio.run(desk.ledger.close())
 

@@ -251,6 +251,12 @@ def test_a_project_sees_its_own_reservations_alone(desk: Desk) -> None:
     assert desk.reserve(amount_usd="1", budget="team-a").status_code == 404
 
 
+@pytest.mark.parametrize("path", ["/v1/reservations", "/v1/usage", "/v1/preflight"])
+def test_a_query_that_is_not_known_is_refused(file_desk: Desk, path: str) -> None:
+    answer = file_desk.api.post(f"{path}?projekt=other", {"model": "own", "text": "Hi", "cost_usd": "1"})
+    assert (answer.status_code, answer.json()["detail"]) == (422, "Unknown query parameter. Allowed: project.")
+
+
 def test_a_release_gives_back_what_was_held(desk: Desk) -> None:
     desk.budget()
     hold = desk.held(amount_usd="1")

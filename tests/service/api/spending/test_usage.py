@@ -127,6 +127,8 @@ def test_a_call_cut_short_is_flagged(file_desk: Desk) -> None:
         ({"model": "own", "cost_usd": "-1"}, "invalid_request", "cost_usd"),
         ({"model": "own", "cost_usd": "1", "tags": {"a": "\u0000"}}, "invalid_request", "tags"),
         ({"provider": "local", "cost_usd": "1"}, "invalid_request", "provider"),
+        ({"cost_usd": "1", "at": "1999-12-31T23:59:59Z"}, "invalid_request", "at"),
+        ({"cost_usd": "1", "at": "0001-01-01T00:00:00+14:00"}, "invalid_request", "at"),
         ({"records": []}, "invalid_request", "records"),
         ({"records": [{"model": "own", "cost_usd": "1"}], "model": "own"}, "invalid_request", ""),
         (
