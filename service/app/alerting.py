@@ -25,13 +25,15 @@ GIVEN_UP = "given_up"
 
 async def send_alerts(assembly: Assembly) -> None:
     """Raise and deliver alerts until cancelled; while the ledger is down it goes on trying."""
+    rounds = Rounds(assembly)
+    while not assembly.webhooks:  # they may come with a reload; until then there is no need of a client
+        await rounds.tried()
+        await asyncio.sleep(ROUND_SECONDS)
     sender = Sender()
     courier = Courier(assembly.alerts, sender, assembly.metrics.webhook)
-    rounds = Rounds(assembly)
     try:
         while True:
-            with contextlib.suppress(LedgerUnavailable, LedgerNotOpened):
-                await rounds.once()
+            await rounds.tried()
             courier.begin(assembly.webhooks)
             await asyncio.sleep(ROUND_SECONDS)
     finally:
@@ -46,6 +48,11 @@ class Rounds:
         self._assembly = assembly
         self._monotonic = monotonic
         self._drifts_at = self._forget_at = monotonic()
+
+    async def tried(self) -> None:
+        """One round, or nothing where the ledger is down."""
+        with contextlib.suppress(LedgerUnavailable, LedgerNotOpened):
+            await self.once()
 
     async def once(self) -> None:
         """One round. Raises ``LedgerUnavailable``, and what it had not come to is looked at in the next."""
