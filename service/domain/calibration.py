@@ -93,9 +93,10 @@ def _edges(bucket: int) -> tuple[float, float]:
 def calibrated(count: Count, calibration: Calibration | None) -> Count:
     """``count`` with bounds from the errors of past calls in place of its own; a warning says so, or why not.
 
-    Nine of ten past calls lay within: one of twenty had more than the new ``high``. An exact count stays what it is.
+    Nine of ten past calls lay within: one of twenty had more than the new ``high``. An exact count stays what it is,
+    and so does one of no tokens.
     """
-    if count.accuracy == Accuracy.EXACT.value:
+    if count.accuracy == Accuracy.EXACT.value or not count.tokens:  # a part of nothing says nothing
         return count
     if calibration is None or calibration.settles < ENOUGH:
         settles = calibration.settles if calibration else 0

@@ -110,6 +110,11 @@ def test_an_exact_count_stays_exact():
     assert calibration.uncalibrated(exact) is exact
 
 
+def test_a_count_of_nothing_keeps_its_bounds():
+    nothing = replace(COUNT, tokens=0, low=0, high=3)
+    assert calibrated(nothing, Calibration(99, -0.5, 0.0, 0.5)) is nothing
+
+
 @pytest.mark.parametrize(("settles", "code"), [(49, "calibration_not_enough"), (50, "bounds_calibrated")])
 def test_fifty_calls_are_enough(settles, code):
     bounds = calibrated(COUNT, Calibration(settles, -0.01, 0.0, 0.01))

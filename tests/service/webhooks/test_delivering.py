@@ -150,20 +150,23 @@ def test_the_service_delivers_what_another_process_spent(serve, tmp_path, receiv
     )
     receiver.statuses.append(503)
 
-    async def spend() -> None:
+    async def spend(name: str) -> None:
         ledger = sql_ledger("", tmp_path, lambda: datetime.now(UTC))
-        await ledger.create_budget(replace(budget(terms=WARNED), project="default"), by="test")
+        await ledger.create_budget(replace(budget(name, terms=WARNED), project="default"), by="test")
         spender = replace(SPENDER, project="default", model="gpt-4o", provider="openai")
         await ledger.record([UsageRecord(spender, usd("10"), datetime.now(UTC))])
         await ledger.close()
 
-    asyncio.run(spend())  # before the service runs at all
-    server = serve(vocabularies="o200k_base")
+    asyncio.run(spend("first"))  # before the service runs at all
+    server, replica = (serve(vocabularies="o200k_base") for _ in range(2))
     first, second = receiver.next(), receiver.next()
     assert (first.id, first.body) == (second.id, second.body)
     assert (first.told["type"], first.told["project"]) == ("budget.exceeded", "default")
     second.verify(SECRET)
-    assert server.stop() == 0
+    asyncio.run(spend("second"))
+    assert (third := receiver.next()).told["budget"] == "second"
+    assert third.id != first.id
+    assert [process.stop() for process in (server, replica)] == [0, 0]
     log = server.log.read_text()
     assert secret not in log
     assert SECRET.decode() not in log
