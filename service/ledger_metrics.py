@@ -5,7 +5,7 @@ Money is integer nano-dollars. Labels come from closed sets: a model is one of t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
@@ -48,7 +48,7 @@ class LedgerMetrics:
             registry=registry,
         )
         self._failures = counter("ledger_failures", "Calls of the ledger that found it down.", "operation")
-        self._up = gauge("ledger_up", "Whether the ledger could be read when it was last looked at.")
+        self._up = gauge("ledger_up", "Whether budgets and spend can be used, as /readyz says.")
         self._open_holds = gauge("ledger_open_holds", "Open reservations, as last read.")
         self._overdue = gauge("ledger_overdue_seconds", "By how much the oldest open reservation is past its time.")
         budget = ("project", "budget")
@@ -78,13 +78,12 @@ class LedgerMetrics:
         """Record a call that found the ledger down."""
         self._failures.labels(operation).inc()
 
-    def down(self) -> None:
-        """Show that the ledger cannot be read; what was last read of it stays."""
-        self._up.set(0)
+    def watch(self, up: Callable[[], bool]) -> None:
+        """Ask at each scrape whether the ledger can be used."""
+        self._up.set_function(lambda: float(up()))
 
     def stands(self, status: LedgerStatus, exported: Sequence[Balance]) -> None:
-        """Show how the ledger stands, and the exported budgets in place of those before."""
-        self._up.set(1)
+        """Show how the ledger stands, and the exported budgets in place of those before; it stays while it is down."""
         self._open_holds.set(status.open_holds)
         self._overdue.set(status.overdue_seconds)
         for metric in (self._limit, self._spent, self._held):

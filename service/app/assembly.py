@@ -92,6 +92,7 @@ class Assembly:
         self.remote = vendor_counter(settings, self.metrics.remote_counted)
         self.ledger = sql_ledger(settings.database_url, settings.data_dir, lambda: datetime.now(UTC))
         self.ledger_health = LedgerHealth(say)
+        self.metrics.ledger.watch(lambda: self.ledger_health.word == "up")
         self.observed = ObservedLedger(
             self.ledger, self.metrics.ledger, self.ledger_health, lambda: self.services.weigher.catalog
         )

@@ -25,10 +25,8 @@ async def look(ledger: Ledger, metrics: LedgerMetrics, health: LedgerHealth) -> 
         status = await ledger.status()
         exported = await ledger.exported_budgets(MOST_BUDGETS)
     except LedgerUnavailable as down:
-        metrics.down()
         health.looked(down.problem)
     except LedgerNotOpened as wrong:
-        metrics.down()
         health.looked(str(wrong))
     else:
         metrics.stands(status, exported)

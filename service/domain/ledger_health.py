@@ -30,6 +30,8 @@ class LedgerHealth:
     def looked(self, problem: str | None) -> None:
         """Note that the ledger answered, or what was wrong."""
         self._looked = True
+        if problem is None and self._problem is not None:
+            self._write_problem = None  # what could not be read could not be written either, and that is over
         self._problem = problem
         self._say()
 

@@ -32,6 +32,7 @@ class LedgerApi(Api):
         self.caller = ANYONE
         self.health = LedgerHealth(lambda _line: None)
         metrics = Metrics()
+        metrics.ledger.watch(lambda: self.health.word == "up")
         observed = ObservedLedger(self.ledger, metrics.ledger, self.health, lambda: services.weigher.catalog)
         parts = {"ledger": observed, "ledger_health": self.health, "metrics": metrics, "now": place.clock}
         self.services = replace(services, **parts)  # type: ignore[arg-type]

@@ -142,3 +142,19 @@ def test_a_write_that_the_ledger_cannot_take_is_counted_and_seen(
     assert ledger_api.get("/readyz").json()["ledger"] == "down"
     assert ledger_api.post("/v1/budgets", {"name": "b"}).status_code == 201
     assert ledger_api.get("/readyz").json()["ledger"] == "up"
+
+
+def test_over_http_a_retry_is_counted_once_and_a_refusal_as_one(ledger_api: LedgerApi) -> None:
+    ledger_api.post("/v1/budgets", {"name": "team-a", "limit_usd": "1"})
+    call = {"model": "gpt-4o", "cost_usd": "0.1"}
+    for number in range(10):
+        headers = {"idempotency-key": f"call-{number}"}
+        for _ in range(2):
+            assert ledger_api.post("/v1/usage", call, headers=headers).status_code == 201
+    assert values(ledger_api, "spend_nanodollars_total") == {'model="gpt-4o",provider="openai"': 1_000_000_000}
+    assert ledger_api.get("/v1/budgets/team-a").json()["remaining_usd"] == "0"
+    assert ledger_api.post("/v1/reservations", {"amount_usd": "0.000000001"}).status_code == 402
+    assert values(ledger_api, "refusals_total") == {'reason="budget_exceeded"': 1}
+    ledger_api.run(ledger_api.ledger.keep_up_once())
+    [refusal] = ledger_api.get("/v1/refusals").json()["refusals"]
+    assert (refusal["reason"], refusal["budget"], refusal["count"]) == ("budget_exceeded", "team-a", 1)

@@ -47,6 +47,14 @@ def test_a_write_that_failed_counts_for_a_while_though_reads_work() -> None:
     assert seen.told == ["budgets and spend cannot be used: the disk is full", "budgets and spend can be used again"]
 
 
+def test_a_ledger_that_can_be_read_again_can_be_written_too() -> None:
+    seen = Seen()
+    seen.health.wrote("gone")
+    seen.health.looked("gone")
+    seen.health.looked(None)
+    assert (seen.health.word, len(seen.told)) == ("up", 2)
+
+
 def test_a_write_that_works_ends_it_at_once() -> None:
     seen = Seen()
     seen.health.looked(None)
