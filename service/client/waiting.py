@@ -147,7 +147,8 @@ class BudgetHandle:
 class Hold(Holding):
     """What is held around one call of a model. Leaving the block without ``settle`` settles or releases it.
 
-    Before ``sent`` nothing was spent: it is released. After it the estimate is booked, flagged ``partial``.
+    Before ``sent`` nothing was spent: it is released. After it the estimate is booked, flagged ``partial``; call
+    ``release`` where the vendor surely billed nothing, as for a request that it refused.
     """
 
     def __init__(self, client: Weighbridge, reserve: Callable[[], Call[Any]]) -> None:
