@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from tests.benchmarks import cold, counting, growth, http, large, peers, spend, training
+from tests.benchmarks import cold, counting, growth, http, large, ledger, peers, spend, training
 
 BENCHMARKS = {
     "counting": counting.run,
@@ -14,6 +14,7 @@ BENCHMARKS = {
     "growth": growth.run,
     "training": training.run,
     "http": http.run,
+    "ledger": ledger.run,
     "spend": spend.run,
 }
 

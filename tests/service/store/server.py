@@ -21,10 +21,14 @@ def binaries() -> Path | None:
 
 
 class PostgresServer:
-    """Started at once, with what makes throw-away data fast; ``stop`` and ``start`` as often as a test likes."""
+    """Started at once, with what makes throw-away data fast; ``stop`` and ``start`` as often as a test likes.
 
-    def __init__(self, folder: Path) -> None:
+    ``durable``: a commit is on the disk before it is acknowledged, as it is by default and must be where it counts.
+    """
+
+    def __init__(self, folder: Path, *, durable: bool = False) -> None:
         self._bin = folder
+        self._fsync = "on" if durable else "off"
         self.root = Path(tempfile.mkdtemp(prefix="weighbridge-postgresql-"))
         self._user = "postgres" if os.geteuid() == 0 else None  # the server refuses to run as root
         if self._user:
@@ -38,7 +42,9 @@ class PostgresServer:
         self.start()
 
     def start(self) -> None:
-        options = f"-p {self.port} -k {self.root} -c listen_addresses=127.0.0.1 -c fsync=off -c max_connections=200"
+        options = (
+            f"-p {self.port} -k {self.root} -c listen_addresses=127.0.0.1 -c fsync={self._fsync} -c max_connections=200"
+        )
         self._run("pg_ctl", "-D", str(self.data), "-w", "-l", str(self.root / "log"), "-o", options, "start")
 
     def stop(self) -> None:
