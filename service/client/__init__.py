@@ -40,6 +40,7 @@ from service.client.errors import (
     WeighbridgeError,
 )
 from service.client.ledger_answers import (
+    Alternative,
     Budget,
     BudgetLeft,
     Budgets,
@@ -60,6 +61,7 @@ from service.client.waiting import Hold, Weighbridge
 
 __all__ = [
     "Affordable",
+    "Alternative",
     "AsyncHold",
     "AsyncWeighbridge",
     "Budget",

@@ -108,8 +108,11 @@ class Held(Framed, Planned, total=False):
 class Checked(Costed, total=False):
     """What is checked before a call; ``reserve`` also holds it, ``limits`` are those of this one request."""
 
-    limits: Mapping[str, Any]
+    limits: Mapping[str, Money | int]
     reserve: bool
+    budget: str
+    amount_usd: Money
+    tokens: int
     ttl_seconds: float
     tags: Tags
     alternatives: Sequence[str]
@@ -144,8 +147,16 @@ class Reported(TypedDict, total=False):
     limit: int
 
 
+class Refused(TypedDict, total=False):
+    """Which refusals are asked for."""
+
+    start: datetime
+    end: datetime
+    limit: int
+
+
 class Listed(TypedDict, total=False):
-    """Which entries or refusals are asked for."""
+    """Which entries are asked for."""
 
     start: datetime
     end: datetime

@@ -80,10 +80,17 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What was booked for one call. ``cost_usd`` is ``None`` where no price was known."""
+    """What was booked for one call, and what had been expected. ``cost_usd`` is ``None`` where no price was known.
+
+    ``held_usd`` is what ``reservation_id`` held, where there was one.
+    """
 
     id: str
     cost_usd: Decimal | None
+    reservation_id: str | None = None
+    held_usd: Decimal | None = None
+    estimate: Expected | None = None
+    project: str = ""
     at: datetime | None = None
     model: str | None = None
     provider: str | None = None
@@ -150,8 +157,22 @@ class BudgetLeft:
     """What is left of a budget that applies to a call."""
 
     name: str
+    limit_usd: Decimal | None = None
     remaining_usd: Decimal | None = None
+    limit_tokens: int | None = None
     remaining_tokens: int | None = None
+    fits: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """Another model that keeps all limits and budgets, at most at ``cost_usd``."""
+
+    model: str
+    provider: str
+    cost_usd: Decimal
+    input_tokens: int = 0
+    accuracy: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +184,8 @@ class Preflight:
     estimate: Estimate | None = None
     budgets: tuple[BudgetLeft, ...] = ()
     reservation: Reservation | None = None
+    alternatives: tuple[Alternative, ...] = ()
+    warnings: tuple[Notice, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +227,7 @@ class RefusalRow:
 
 @dataclass(frozen=True, slots=True)
 class Refusals:
-    """Refusals, the last first."""
+    """Refusals, the last first; with ``more`` there are earlier ones."""
 
     refusals: tuple[RefusalRow, ...]
+    more: bool = False

@@ -11,7 +11,7 @@ import msgspec
 
 from service.client.call import Call, new_key, nothing
 from service.client.counting_calls import costed
-from service.client.inputs import Billed, Checked, Held, Listed, Messages, NewBudget, Reported, Tags, Terms
+from service.client.inputs import Billed, Checked, Held, Listed, Messages, NewBudget, Refused, Reported, Tags, Terms
 from service.client.ledger_answers import Budget, Budgets, Entries, Preflight, Refusals, Reservation, Settled, Spend
 from service.client.wording import Money, dollars, encode, without_none
 
@@ -30,7 +30,10 @@ _read_refusals = msgspec.json.Decoder(Refusals).decode
 def preflight(model: str | None = None, **what: Unpack[Checked]) -> Call[Preflight]:
     """Whether a call may be made, why not, and what it will cost; with ``reserve`` it is held for at once."""
     key = new_key() if what.get("reserve") else None  # without it nothing is written
-    body = encode(without_none(costed({"model": model, **what})))
+    fields = costed({"model": model, **what})
+    if fields.get("limits") is not None:
+        fields["limits"] = costed(fields["limits"])
+    body = encode(without_none(fields))
     return Call("POST", "/v1/preflight", _read_preflight, body, key=key)
 
 
@@ -151,9 +154,9 @@ def entries(**asked: Unpack[Listed]) -> Call[Entries]:
     return Call("GET", "/v1/spend/entries", _read_entries, query=_listed(asked))
 
 
-def refusals(**asked: Unpack[Listed]) -> Call[Refusals]:
+def refusals(**asked: Unpack[Refused]) -> Call[Refusals]:
     """What was refused and why, by the minute, the last first."""
-    return Call("GET", "/v1/refusals", _read_refusals, query=_listed(asked))
+    return Call("GET", "/v1/refusals", _read_refusals, query=dict(asked))
 
 
 def _listed(asked: Listed) -> dict[str, object]:

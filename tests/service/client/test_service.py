@@ -117,6 +117,46 @@ def test_a_hold_that_is_left_is_released_or_settled_in_part(client, budget):
     assert after.spent_usd == used.settled.cost_usd > 0
 
 
+def test_a_preflight_tells_whether_why_and_what_else(client, budget):
+    allowed = client.preflight("gpt-4o", messages=MESSAGES, max_output_tokens=100)
+    assert allowed.allowed
+    assert allowed.estimate.cost.high == Decimal("0.0010275")
+    assert [(left.name, left.remaining_usd) for left in allowed.budgets] == [(budget.name, Decimal(1))]
+    assert client.get_budget(budget.name).open_holds == 0
+    limits = {"max_cost_usd": Decimal("0.001")}
+    refused = client.preflight("gpt-4o", messages=MESSAGES, max_output_tokens=100, limits=limits,
+                               alternatives=["gpt-4o-mini"])  # fmt: skip
+    assert not refused.allowed
+    assert [reason.code for reason in refused.reasons] == ["cost_above_limit"]
+    assert [(each.model, each.cost_usd < Decimal("0.001")) for each in refused.alternatives] == [("gpt-4o-mini", True)]
+
+
+def test_a_preflight_holds_at_once_where_that_is_asked_for(server, client, budget):
+    transport = Losing()
+    with Weighbridge(
+        server.url, ADMIN_KEY, budget.project, transport=transport, patience=Patience(pause=0.001)
+    ) as unlucky:
+        found = unlucky.preflight("gpt-4o", messages=MESSAGES, max_output_tokens=100, reserve=True)
+    assert found.reservation.amount_usd == Decimal("0.0010275")
+    assert client.get_budget(budget.name).open_holds == 1
+    client.release(found.reservation.id)
+
+
+def test_spend_entries_and_refusals_are_read(client, budget):
+    with client.budget(budget.name).hold("gpt-4o", MESSAGES, 100, tags={"team": "x y"}) as hold:
+        hold.settle(USAGE)
+    client.record_usage("gpt-4o-mini", cost_usd="0.1")
+    rows = client.spend(group_by="model", interval="day").rows
+    assert {row.group: row.spend_usd for row in rows} == {"gpt-4o": Decimal("0.0035"), "gpt-4o-mini": Decimal("0.1")}
+    (entry,) = client.entries(tags={"team": "x y"}).entries
+    assert (entry.reservation_id, entry.held_usd, entry.cost_usd) == (hold.id, Decimal("0.0010275"), Decimal("0.0035"))
+    assert entry.estimate.input_tokens == 11
+    first = client.entries(limit=1)
+    assert first.cursor
+    assert client.entries(limit=1, cursor=first.cursor).entries == (entry,)
+    assert client.refusals(start=entry.at).more is False
+
+
 def test_a_stream_that_breaks_off_is_booked_as_far_as_it_went(client, budget):
     chunk = {"model": "gpt-4o", "choices": [{"index": 0, "delta": {"content": "Hello, World!"}, "finish_reason": None}]}
     held = client.budget(budget.name).hold("gpt-4o", MESSAGES, 100)
