@@ -7,6 +7,7 @@ from typing import Any
 from fastapi import FastAPI, Request, Response
 from fastapi.openapi.utils import get_openapi
 from starlette.exceptions import HTTPException
+from starlette.routing import BaseRoute
 
 from adapters.port import TokenizerError
 from service.api import openapi
@@ -52,6 +53,15 @@ _GROUPS = (
     *(budgets, spend, keys),
     *(catalog, operations, vendors),
 )
+
+
+_DIRECT = (preflight, reservations, usage)
+"""Groups on the path of every call of a model."""
+
+
+def direct_routes(services: Services) -> list[BaseRoute]:
+    """The routes over ``services`` whose endpoints are called without the framework."""
+    return [route for group in _DIRECT for route in group.router(services).routes]
 
 
 def build_api(services: Services) -> FastAPI:

@@ -19,8 +19,9 @@ from adapters.native.cores import Cores
 from adapters.port import Family, TokenCounter, TokenizerSpec
 from adapters.unicode.scripts import script_of
 from service import __version__
-from service.api.application import build_api
+from service.api.application import build_api, direct_routes
 from service.api.dialects.blocks import Probes
+from service.api.direct import DirectRoutes
 from service.api.exchange import App, Receive, Scope, Send
 from service.api.hot import HotRoutes
 from service.api.pool import CountPool
@@ -228,7 +229,8 @@ def _is_priced(services: Services, provider: str, model: str) -> bool:
 
 def inner_app(services: Services) -> App:
     """The routes over ``services``, the hot ones in front."""
-    return HotRoutes(cast("App", build_api(services)), services, HOT)
+    framework = cast("App", build_api(services))
+    return HotRoutes(DirectRoutes(framework, direct_routes(services)), services, HOT)
 
 
 def _replaced(specs: dict[str, TokenizerSpec], tokenizers: dict[str, TokenCounter], engine: Engine) -> list[str]:
