@@ -41,9 +41,11 @@ class PreflightRequest(HeldInput, frozen=True, forbid_unknown_fields=True, kw_on
 
     ``reserve`` holds it at once where it may be made. ``alternatives`` are models to look at in its place; without
     them those of a comparison are, where the call may not be made. ``budget`` looks at that budget alone.
+    ``max_cost_usd`` is a limit too, and the estimate says what output it pays for.
     """
 
     limits: RequestLimits = RequestLimits()
+    max_cost_usd: Dollars | None = None
     alternatives: Annotated[list[Name], Meta(max_length=64)] | None = None
     reserve: bool = False
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 from adapters.port import DeadlineExceeded, Stop, TokenizerError
@@ -33,6 +33,7 @@ from service.domain.admission import (
 )
 from service.domain.budgets import Balance, Spender
 from service.domain.errors import InconsistentUsage, InexactCount, NoTokenizer, UnknownModel
+from service.domain.estimate import CallPlan
 from service.domain.ledger import Hold, Once
 from service.domain.ledger_errors import BudgetExceeded, InvalidAmount, TokensRequired
 from service.domain.notices import Notice
@@ -59,7 +60,12 @@ class Preflight:
     def limits(self) -> Limits:
         """The limits of the request."""
         limits = self.given.limits
-        return Limits(limits.max_cost_usd, limits.max_input_tokens)
+        dollars = [each for each in (limits.max_cost_usd, self.given.max_cost_usd) if each is not None]
+        return Limits(min(dollars, default=None), limits.max_input_tokens)
+
+    def plan(self, services: Services) -> CallPlan:
+        """How the call will be made. Raises ``ApiError`` for a time without an offset."""
+        return replace(plan_of(services, self.given), max_cost_usd=self.given.max_cost_usd)
 
     @property
     def spender(self) -> Spender:
@@ -114,8 +120,10 @@ def _look(services: Services, attempt: Attempt, body: bytes, stop: Stop | None) 
     checked_tags(given.tags)
     if given.limits.max_cost_usd is not None:
         bounded(given.limits.max_cost_usd, "limits.max_cost_usd")
+    if given.max_cost_usd is not None:
+        bounded(given.max_cost_usd, "max_cost_usd")
     seen = Preflight(attempt, given, weighed_of(services, given))
-    name, plan = model_of(given.model, seen.weighed.requests), plan_of(services, given)
+    name, plan = model_of(given.model, seen.weighed.requests), seen.plan(services)
     try:
         found = services.find(name, given.provider)
         attempt.model = found.model.id
@@ -170,7 +178,7 @@ async def _alternatives(services: Services, seen: Preflight, body: bytes, below:
 
 def _counted(services: Services, seen: Preflight, stop: Stop | None) -> list[tuple[Planned, Calls]]:
     """The call as each of the other models would take it; those that cannot take it are left out."""
-    plan = plan_of(services, seen.given)
+    plan = seen.plan(services)
     asked = None if seen.call is None else (seen.call.found.provider, seen.call.found.model)
     names = seen.given.alternatives
     counted: dict[tuple[str, str], tuple[Planned, Calls]] = {}

@@ -12,6 +12,7 @@ from service.api.spend_schemas import EntryAnswer, EntryEstimate, EntryUsage, Re
 from service.domain.budgets import dollars
 from service.domain.ledger import Entry, Flag, RefusalCount, SpendRow
 from service.domain.money import canonical
+from service.domain.pricemark import PriceMark
 
 SPEND_COLUMNS = SpendRowAnswer.__struct_fields__
 ENTRY_COLUMNS = (
@@ -68,7 +69,7 @@ def wire_entry(entry: Entry) -> EntryAnswer:
             None if estimate.usd is None else canonical(estimate.usd),
         ),
         flags=sorted(entry.flags),
-        price_revision=entry.price_revision,
+        price_revision=PriceMark.read(entry.price_revision).revision,
     )
 
 

@@ -112,14 +112,14 @@ def objections(calls: Calls, limits: Limits) -> list[Objection]:
         found.append(Objection("context_exceeded", message))
     most = limits.max_input_tokens
     if most is not None and calls.most_input > most:
-        message = f"The input can have {calls.most_input} tokens, which is more than limits.max_input_tokens."
+        message = f"The input can have {calls.most_input} tokens, which is more than is allowed for it."
         found.append(Objection("input_above_limit", message))
     try:
         wanted = demand(calls)
     except (PriceUnknown, OutputUnknown) as error:
         return [*found, objection(error)]
     if limits.max_cost_usd is not None and wanted.usd > limits.max_cost_usd:
-        message = "The call can cost more than limits.max_cost_usd: see the estimate's `high`."
+        message = "The call can cost more than is allowed for it: see the estimate's `high`."
         found.append(Objection("cost_above_limit", message))
     return found
 

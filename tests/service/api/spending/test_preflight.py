@@ -116,6 +116,8 @@ def test_preflights_that_come_together_never_hold_more_than_the_limit(desk: Desk
     [
         ({"limits": {"max_cost_usd": "0.00109"}}, []),
         ({"limits": {"max_cost_usd": "0.001089999999"}}, ["cost_above_limit"]),
+        ({"max_cost_usd": "0.00109"}, []),
+        ({"max_cost_usd": "0.001089999999", "limits": {"max_cost_usd": "1"}}, ["cost_above_limit"]),
         ({"limits": {"max_input_tokens": 36}}, []),
         ({"limits": {"max_input_tokens": 35}}, ["input_above_limit"]),
         ({"max_output_tokens": 200_000 - 36}, []),
@@ -238,6 +240,14 @@ def test_a_malformed_body_is_422(file_desk: Desk, body: dict, path: str) -> None
     problem = answer.json()
     assert (answer.status_code, problem["code"], problem.get("path", "")) == (422, "invalid_request", path)
     assert file_desk.api.post("/v1/preflight", b"[").status_code == 400
+
+
+def test_the_output_that_a_sum_pays_for_is_told_as_in_an_estimate(file_desk: Desk) -> None:
+    body = HELLO | {"max_cost_usd": "0.0006"}
+    answer = _asked(file_desk, **body)
+    assert answer["estimate"] == file_desk.api.post("/v1/estimate", body).json()
+    assert answer["estimate"]["affordable"] == {"max_cost_usd": "0.0006", "output_tokens": 51, "input_fits": True}
+    assert _codes(answer) == ["cost_above_limit"]
 
 
 def test_the_time_of_the_call_decides_on_its_price(file_desk: Desk) -> None:

@@ -115,6 +115,8 @@ def test_a_fine_tuned_model_is_settled_at_its_own_price(file_desk: Desk) -> None
     tuned = {"model": "ft:gpt-4o-2024-08-06:acme::x1", "usage": {"prompt_tokens": 1_000_000, "completion_tokens": 0}}
     again = file_desk.held(model="gpt-4o", text="Hi", max_output_tokens=10)
     assert file_desk.settled(again, response=tuned)["cost_usd"] == "3.75"
+    entries = file_desk.api.get("/v1/spend/entries").json()["entries"]
+    assert {entry["price_revision"] for entry in entries} == {hold["price_revision"]}
 
 
 def test_more_than_was_held_is_booked_in_full(desk: Desk) -> None:
