@@ -64,8 +64,12 @@ async def estimated(services: Services, project: str, given: ForeseenInput, call
     if asks_past_calls(given):
         counts, plans = await foreseen(services, project, given, call.found, (counts, plans))
     if len(counts) > FEW:
-        return await services.pool.run(lambda _stop: call.calls(counts, plans))
-    return call.calls(counts, plans)
+        calls = await services.pool.run(lambda _stop: call.calls(counts, plans))
+    else:
+        calls = call.calls(counts, plans)
+    if calls.cost.status == "unknown":
+        services.metrics.unknown_prices.inc()
+    return calls
 
 
 def plan_of(services: Services, request: PlannedInput | CompareRequest) -> CallPlan:

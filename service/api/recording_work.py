@@ -88,9 +88,12 @@ def _record(services: Services, spender: Spender, given: CallRecord) -> Read:
         tokens = metered(tokens_used(_cost_request(given)))
         record = UsageRecord(spender, given.cost_usd, made, tokens, _flags(given))
         return Read(record, (_unknown(error),))
+    usd = known.cost.usd if given.cost_usd is None else given.cost_usd
+    if usd is None:
+        services.metrics.unknown_prices.inc()
     record = UsageRecord(
         spender=_on(spender, known.found),
-        usd=known.cost.usd if given.cost_usd is None else given.cost_usd,
+        usd=usd,
         at=made,
         metered=metered(known.usage),
         flags=_flags(given, known.notices),

@@ -121,6 +121,8 @@ def _spent(services: Services, hold: Hold, given: SettleRequest, notices: list[N
     notices += known.notices
     cut = {Flag.PARTIAL} if any(notice.code == "usage_partial" for notice in known.notices) else set()
     usd = known.cost.usd if given.cost_usd is None else given.cost_usd
+    if usd is None:
+        services.metrics.unknown_prices.inc()
     return Spent(usd, metered(known.usage), frozenset(cut))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from service.api.exchange import Exchange
+from service.api.pool import CountPool
 from service.app import build_app, layered
 from service.app.assembly import inner_app
 from service.domain.access import Caller, KeyScope
@@ -206,6 +207,17 @@ def test_at_most_five_alternatives_are_named_cheapest_first(file_desk: Desk) -> 
     costs = [Decimal(a["cost_usd"]) for a in answer["alternatives"]]
     assert len(costs) == 5
     assert costs == sorted(costs)
+
+
+def test_a_verdict_does_not_wait_for_alternatives_that_there_is_no_time_for(file_desk: Desk) -> None:
+    full = CountPool(workers=1, queue_limit=-1, deadline_seconds=1)
+    api = Api(build_app(replace(file_desk.services, pool=full)))
+    body = {"model": "own", "text": "weigh " * 400, "max_output_tokens": 1, "limits": {"max_input_tokens": 1}}
+    answer = api.post("/v1/preflight", body).json()  # large enough for the pool only if counted many times
+    assert (_codes(answer), answer["alternatives"]) == (["input_above_limit"], [])
+    assert [warning["code"] for warning in answer["warnings"]] == ["alternatives_omitted"]
+    assert api.post("/v1/preflight", body | {"text": "weigh " * 4000}).status_code == 503
+    full.close()
 
 
 def test_a_dearer_model_is_named_where_the_one_asked_for_cannot_take_the_call(file_desk: Desk) -> None:

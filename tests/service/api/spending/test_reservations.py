@@ -326,6 +326,23 @@ def test_a_ledger_that_is_down_is_503_at_once_and_admits_nothing(file_desk: Desk
         file_desk.do(ledger.close())
 
 
+def test_many_texts_are_estimated_in_the_pool(file_desk: Desk) -> None:
+    hold = file_desk.held(model="own", texts=["Hello, World!"] * 150, max_output_tokens=0)
+    assert (hold["tokens"], hold["estimate"]["input_tokens"]) == (150 * 36, 600)
+
+
+def test_unknown_prices_are_counted(file_desk: Desk) -> None:
+    def counted() -> float:
+        return file_desk.services.metrics.registry.get_sample_value("weighbridge_unknown_prices_total") or 0.0
+
+    before, used = counted(), {"input_tokens": 1}
+    assert file_desk.reserve(model="unpriced", text="Hi").status_code == 402
+    assert file_desk.api.post("/v1/preflight", {"model": "unpriced", "text": "Hi"}).json()["allowed"] is False
+    file_desk.settled(file_desk.held(model="unpriced", amount_usd="1"), usage=used)
+    file_desk.api.post("/v1/usage", {"model": "unpriced", "usage": used})
+    assert counted() - before == 4
+
+
 def test_a_large_body_is_counted_in_the_pool(file_desk: Desk) -> None:
     text = "weigh " * 50_000
     hold = file_desk.held(model="own", text=text, max_output_tokens=1)
