@@ -1,25 +1,26 @@
-"""Rollups: sums of entries by the quarter of an hour, written with the entries themselves."""
+"""Rollups: sums of entries by the quarter of an hour and by the day, written with the entries themselves."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Table, delete, func, insert, literal_column, select
 
 from service.domain.ledger import Entry
 from service.store.rows import micros
-from service.store.tables import MEASURES, ROLLUPS, TAG_ROLLUPS
+from service.store.spans import DAY
+from service.store.tables import MEASURES, ROLLUP_DAYS, ROLLUPS, TAG_ROLLUP_DAYS, TAG_ROLLUPS
 from service.store.writing import upsert
 
 QUARTER = 900
 """Seconds."""
 
 _COLUMNS = (*MEASURES, "entries", "flagged")
-_KEY = ("project", "start", "provider", "model", "key_id", "tokenizer")
-_TAG_KEY = ("project", "tag", "start", "value")
+Rows: TypeAlias = dict[tuple[Any, ...], list[int]]
+"""Sums by the key of their table."""
 
 
 def _zeros() -> list[int]:
@@ -30,8 +31,8 @@ def _zeros() -> list[int]:
 class Sums:
     """Sums by the keys of ``rollups`` and of ``tag_rollups``."""
 
-    rollups: dict[tuple[Any, ...], list[int]] = field(default_factory=lambda: defaultdict(_zeros))
-    tags: dict[tuple[Any, ...], list[int]] = field(default_factory=lambda: defaultdict(_zeros))
+    rollups: Rows = field(default_factory=lambda: defaultdict(_zeros))
+    tags: Rows = field(default_factory=lambda: defaultdict(_zeros))
 
 
 def add_up(entries: Iterable[Entry]) -> Sums:
@@ -54,16 +55,44 @@ def quarter(at: int) -> int:
 
 
 def write_rollups(connection: Connection, sums: Sums) -> None:
-    """Add the sums to the tables, by key in order."""
-    for table, names, rows in ((ROLLUPS, _KEY, sums.rollups), (TAG_ROLLUPS, _TAG_KEY, sums.tags)):
+    """Add the sums to the tables of quarters and of days, by key in order."""
+    for table, days, rows in ((ROLLUPS, ROLLUP_DAYS, sums.rollups), (TAG_ROLLUPS, TAG_ROLLUP_DAYS, sums.tags)):
         if rows:
-            values = [
-                dict(zip((*names, *_COLUMNS), (*key, *measures), strict=True)) for key, measures in sorted(rows.items())
-            ]
-            connection.execute(_ADD[table.name], values)
+            _add(connection, table, rows)
+            _add(connection, days, _by_day(rows, _keys(days).index("start")))
 
 
-_ADD = {table.name: upsert(table, add=_COLUMNS) for table in (ROLLUPS, TAG_ROLLUPS)}
+def add_up_days(connection: Connection, start: int, end: int) -> None:
+    """Make the sums of the days that lie, if only in part, from ``start`` to ``end`` (seconds) anew from quarters."""
+    first, last = start // DAY * DAY, -(-end // DAY) * DAY
+    for table, days in ((ROLLUPS, ROLLUP_DAYS), (TAG_ROLLUPS, TAG_ROLLUP_DAYS)):
+        connection.execute(delete(days).where(days.c.start >= first, days.c.start < last))
+        by = [literal_column(f"start - start % {DAY}") if key == "start" else table.c[key] for key in _keys(days)]
+        summed = select(*by, *[func.sum(table.c[name]) for name in _COLUMNS]).group_by(*by)
+        summed = summed.where(table.c.start >= first, table.c.start < last)
+        connection.execute(insert(days).from_select([*_keys(days), *_COLUMNS], summed))
+
+
+def _keys(table: Table) -> list[str]:
+    return [column.name for column in table.primary_key]
+
+
+def _by_day(rows: Rows, place: int) -> Rows:
+    found: Rows = defaultdict(_zeros)
+    for key, measures in rows.items():
+        row = found[(*key[:place], key[place] // DAY * DAY, *key[place + 1 :])]
+        for number, value in enumerate(measures):
+            row[number] += value
+    return found
+
+
+def _add(connection: Connection, table: Table, rows: Rows) -> None:
+    names = (*_keys(table), *_COLUMNS)
+    values = [dict(zip(names, (*key, *measures), strict=True)) for key, measures in sorted(rows.items())]
+    connection.execute(_ADD[table.name], values)
+
+
+_ADD = {table.name: upsert(table, add=_COLUMNS) for table in (ROLLUPS, ROLLUP_DAYS, TAG_ROLLUPS, TAG_ROLLUP_DAYS)}
 
 
 def _values(entry: Entry) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""Spend by interval and group, from the rollups: one query."""
+"""Spend by interval and group, from the rollups: one query, of days where they are whole and of quarters else."""
 
 from __future__ import annotations
 
@@ -35,11 +35,13 @@ from service.domain.intervals import intervals
 from service.domain.ledger import Page, SpendQuery, SpendRow
 from service.domain.ledger_errors import InvalidQuery
 from service.store.rows import micros
-from service.store.tables import MEASURES, ROLLUPS, TAG_ROLLUPS
+from service.store.spans import Span, cut, times_of
+from service.store.tables import MEASURES, ROLLUP_DAYS, ROLLUPS, TAG_ROLLUP_DAYS, TAG_ROLLUPS
 
 _SUMS = (*MEASURES, "entries", "flagged")
 _GROUPS = {"model": "model", "provider": "provider", "project": "project", "key": "key_id", "tokenizer": "tokenizer"}
 _TAG = "tag."
+_MOST_RANGES = 64
 _SECOND = 1_000_000
 _LAST = 1 << 40  # seconds: far beyond every calendar
 
@@ -53,7 +55,7 @@ def page_of_spend(connection: Connection, query: SpendQuery) -> Page[SpendRow]:
         periods = [period for period in periods if _seconds(period.start) >= after[0]]  # the others are done with
         if not periods:
             return Page([])
-    statement = _summed(query, _buckets(connection, query, periods))
+    statement = _summed(query, _grains(connection, query, periods))
     if after is not None and _seconds(periods[0].start) == after[0]:
         statement = select(statement.subquery())
         columns = statement.selected_columns
@@ -66,39 +68,55 @@ def page_of_spend(connection: Connection, query: SpendQuery) -> Page[SpendRow]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Buckets:
-    """The intervals, in seconds, by number from 1: ``joined`` to what is read, or only where each begins (``starts``).
+class _Grain:
+    """What is read of days, or of quarters: ``tables`` are the sums, and those by tag; ``spans`` the times.
 
-    SQLite reads one interval after the other, in the order of a table's key. PostgreSQL would take that for a search
-    of the whole table by each of them; it reads once, and finds each row's interval among the starts.
+    SQLite reads one span after the other (``joined``), in the order of a table's key. PostgreSQL would take that for a
+    search of the whole table by each of them; it reads once, and finds each row's interval among the ``starts``.
     """
 
-    joined: CTE | None
+    tables: tuple[Table, Table]
+    spans: Sequence[Span]
     starts: Sequence[int]
-    end: int
+    joined: CTE | None
 
     def read(self, table: Table) -> tuple[ColumnElement[int], ColumnElement[bool], FromClause]:
         """The number of a row's interval, the rows that lie in any, and what to read."""
         at = table.c.start
         if self.joined is None:
-            number = func.width_bucket(at, literal(self.starts, ARRAY(BigInteger)))
-            return number, and_(at >= self.starts[0], at < self.end), table
+            return func.width_bucket(at, _array(self.starts)), _within(at, times_of(self.spans)), table
         one = self.joined.c
         return one.number, and_(at >= one.start, at < one.stop), self.joined.join(table, true())
 
 
-def _buckets(connection: Connection, query: SpendQuery, periods: Sequence[Period]) -> _Buckets:
-    spans = [(_seconds(period.start), _seconds(period.end or query.end)) for period in periods]
-    joined = None
-    if connection.dialect.name == "sqlite":
-        columns = (column(name, BigInteger) for name in ("number", "start", "stop"))
-        rows = [(number, *span) for number, span in enumerate(spans, 1)]
-        joined = values(*columns, name="buckets").data(rows).cte("buckets")
-    return _Buckets(joined, [start for start, _ in spans], spans[-1][1])
+def _grains(connection: Connection, query: SpendQuery, periods: Sequence[Period]) -> list[_Grain]:
+    cuts = [(_seconds(period.start), _seconds(period.end or query.end)) for period in periods]
+    starts = [start for start, _ in cuts]
+    grains = []
+    for tables, spans in zip(((ROLLUP_DAYS, TAG_ROLLUP_DAYS), (ROLLUPS, TAG_ROLLUPS)), cut(cuts), strict=True):
+        rows = None
+        if connection.dialect.name == "sqlite" and spans:
+            columns = (column(name, BigInteger) for name in Span._fields)
+            rows = values(*columns, name="spans").data(list(spans)).cte(f"spans_of_{tables[0].name}")
+        if spans:
+            grains.append(_Grain(tables, spans, starts, rows))
+    return grains
 
 
-def _summed(query: SpendQuery, buckets: _Buckets) -> Select[Any]:
-    parts = _parts(query, buckets)
+def _within(at: ColumnElement[int], times: Sequence[tuple[int, int]]) -> ColumnElement[bool]:
+    """Rows of any of ``times``: found by an index where these are few."""
+    if len(times) <= _MOST_RANGES:
+        return or_(*[and_(at >= start, at < stop) for start, stop in times])
+    place = func.width_bucket(at, _array([edge for time in times for edge in time]))
+    return and_(at >= times[0][0], at < times[-1][1], func.mod(place, 2) == 1)
+
+
+def _array(numbers: Sequence[int]) -> ColumnElement[Any]:
+    return literal(list(numbers), ARRAY(BigInteger))
+
+
+def _summed(query: SpendQuery, grains: Sequence[_Grain]) -> Select[Any]:
+    parts = [part for grain in grains for part in _parts(query, grain)]
     if len(parts) == 1:
         return parts[0]
     part = union_all(*parts).subquery()
@@ -107,25 +125,26 @@ def _summed(query: SpendQuery, buckets: _Buckets) -> Select[Any]:
     return summed.having(func.sum(part.c.entries) != 0)
 
 
-def _parts(query: SpendQuery, buckets: _Buckets) -> list[Select[Any]]:
+def _parts(query: SpendQuery, grain: _Grain) -> list[Select[Any]]:
     """What is added up, by interval and group: for a tag its values, and all that has no value of it."""
+    sums, tagged_sums = grain.tables
     if query.group_by is None:
-        return [_part(query, buckets, ROLLUPS, literal(""))]
+        return [_part(query, grain, sums, literal(""))]
     if query.group_by in _GROUPS:
-        return [_part(query, buckets, ROLLUPS, ROLLUPS.c[_GROUPS[query.group_by]])]
+        return [_part(query, grain, sums, sums.c[_GROUPS[query.group_by]])]
     if not (query.group_by.startswith(_TAG) and is_label(query.group_by.removeprefix(_TAG))):
         raise InvalidQuery("group_by", f"Group by one of {', '.join(_GROUPS)}, or tag.NAME.")
-    mine = TAG_ROLLUPS.c.tag == query.group_by.removeprefix(_TAG)
-    tagged = _part(query, buckets, TAG_ROLLUPS, TAG_ROLLUPS.c.value).where(mine)
-    counted_twice = _part(query, buckets, TAG_ROLLUPS, literal(""), sign=-1).where(mine)
-    return [tagged, _part(query, buckets, ROLLUPS, literal("")), counted_twice]
+    mine = tagged_sums.c.tag == query.group_by.removeprefix(_TAG)
+    tagged = _part(query, grain, tagged_sums, tagged_sums.c.value).where(mine)
+    counted_twice = _part(query, grain, tagged_sums, literal(""), sign=-1).where(mine)
+    return [tagged, _part(query, grain, sums, literal("")), counted_twice]
 
 
-def _part(query: SpendQuery, buckets: _Buckets, table: Table, group: ColumnElement[str], sign: int = 1) -> Select[Any]:
+def _part(query: SpendQuery, grain: _Grain, table: Table, group: ColumnElement[str], sign: int = 1) -> Select[Any]:
     """Sums of one table by interval and group."""
-    start, within, source = buckets.read(table)
+    number, within, source = grain.read(table)
     sums = [(sign * func.sum(table.c[name])).label(name) for name in _SUMS]
-    summed = select(start.label("bucket"), group.label("grp"), *sums).select_from(source).where(within)
+    summed = select(number.label("bucket"), group.label("grp"), *sums).select_from(source).where(within)
     if query.project is not None:
         summed = summed.where(table.c.project == query.project)
     return summed.group_by(text("bucket"), text("grp"))

@@ -94,25 +94,21 @@ ENTRIES = Table(
 )
 """Written once, never changed. An id begins with the millisecond of the booking, so ids are in order of time."""
 
-ROLLUPS = Table(
-    "rollups",
-    METADATA,
-    Column("project", Text, primary_key=True),
-    Column("start", BigInteger, primary_key=True),
-    *[Column(name, Text, primary_key=True) for name in ("provider", "model", "key_id", "tokenizer")],
-    *_numbers(*MEASURES, "entries", "flagged"),
-)
-"""Sums of entries by the quarter of an hour of their request: some time zones begin their day at a quarter."""
 
-TAG_ROLLUPS = Table(
-    "tag_rollups",
-    METADATA,
-    Column("project", Text, primary_key=True),
-    Column("tag", Text, primary_key=True),
-    Column("start", BigInteger, primary_key=True),
-    Column("value", Text, primary_key=True),
-    *_numbers(*MEASURES, "entries", "flagged"),
-)
+def _sums(name: str, *keys: str) -> Table:
+    kinds = {"start": BigInteger}
+    columns = [Column(key, kinds.get(key, Text), primary_key=True) for key in keys]
+    return Table(name, METADATA, *columns, *_numbers(*MEASURES, "entries", "flagged"))
+
+
+_WHOSE = ("project", "start", "provider", "model", "key_id", "tokenizer")
+_TAGGED = ("project", "tag", "start", "value")
+
+ROLLUPS, ROLLUP_DAYS = _sums("rollups", *_WHOSE), _sums("rollup_days", *_WHOSE)
+"""Sums of entries by the quarter of an hour of their request, as some time zones begin their day at a quarter; and by
+the day of UTC, from which whole days are read."""
+
+TAG_ROLLUPS, TAG_ROLLUP_DAYS = _sums("tag_rollups", *_TAGGED), _sums("tag_rollup_days", *_TAGGED)
 
 ANSWERS = Table(
     "answers",

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, delete, func, select, text
 
 from service.domain.intervals import floor_quarter
 from service.domain.ledger import HoldState, Refusal
-from service.store.rollups import add_up, write_rollups
+from service.store.rollups import add_up, add_up_days, write_rollups
 from service.store.rows import entry_of, micros, moment
 from service.store.tables import ANSWERS, ENTRIES, HOLDS, MARKS, REFUSALS, ROLLUPS, TAG_ROLLUPS
 from service.store.working import ANSWERS_KEPT
@@ -81,10 +81,11 @@ def rebuild_between(connection: Connection, start: datetime, end: datetime) -> i
     """Make the rollups of entries from ``start`` to ``end`` anew, in one transaction; how many entries there are."""
     if connection.dialect.name == "postgresql":  # nobody may book in that time meanwhile
         connection.execute(text("LOCK TABLE entries IN SHARE ROW EXCLUSIVE MODE"))
+    seconds = (micros(start) // 1_000_000, micros(end) // 1_000_000)
     for table in (ROLLUPS, TAG_ROLLUPS):
-        seconds = (micros(start) // 1_000_000, micros(end) // 1_000_000)
         connection.execute(delete(table).where(table.c.start >= seconds[0], table.c.start < seconds[1]))
     query = select(ENTRIES).where(ENTRIES.c.at >= micros(start), ENTRIES.c.at < micros(end))
     entries = [entry_of(row) for row in connection.execute(query)]
     write_rollups(connection, add_up(entries))
+    add_up_days(connection, *seconds)
     return len(entries)

@@ -10,12 +10,11 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import httpx
 
 from service.store.ledger import sql_ledger
-from service.store.tables import ROLLUPS
+from service.store.rollups import Sums, write_rollups
 from tests.service.conftest import ServerProcess
 from tests.service.store.server import PostgresServer, binaries
 
@@ -75,27 +74,20 @@ async def _fill(url: str, folder: Path) -> int:
     await ledger.open()
     rows = 0
     for part in _sums():
-        await ledger._writers.run(lambda c, part=part: c.execute(ROLLUPS.insert(), part).rowcount, 60, 60)
-        rows += len(part)
+        await ledger._writers.run(lambda c, part=part: write_rollups(c, part), 60, 60)
+        rows += len(part.rollups)
     await ledger.close()
     return rows
 
 
-def _sums() -> Iterator[list[dict[str, Any]]]:
+def _sums() -> Iterator[Sums]:
     chance = random.Random(1)
     for day in range(_DAYS):
         at = int((_END - timedelta(days=_DAYS - day)).timestamp())
-        found: dict[tuple[int, int, int], dict[str, Any]] = {}
+        sums = Sums()
         for _ in range(_ENTRIES // _DAYS + (day < _ENTRIES % _DAYS)):
-            key = (chance.randrange(96), chance.randrange(20), chance.randrange(5))
-            row = found.setdefault(key, _row(at, *key))
-            row["nano"] += chance.randrange(10**9)
-            row["entries"] += 1
-        yield list(found.values())
-
-
-def _row(day: int, quarter: int, model: int, key: int) -> dict[str, Any]:
-    tokens = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
-    names = {"provider": "openai", "model": f"model-{model}", "key_id": f"k{key}", "tokenizer": "o200k_base"}
-    sums = dict.fromkeys(("nano", "entries", "flagged"), 0) | dict.fromkeys(tokens, 500)
-    return {"project": "default", "start": day + quarter * 900} | names | sums
+            quarter, model, key = chance.randrange(96), chance.randrange(20), chance.randrange(5)
+            row = sums.rollups["default", at + quarter * 900, "openai", f"model-{model}", f"k{key}", "o200k_base"]
+            for place, value in enumerate((chance.randrange(10**9), 500, 400, 0, 0, 0, 1, 0)):
+                row[place] += value
+        yield sums

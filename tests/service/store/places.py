@@ -17,7 +17,7 @@ from service.domain.budgets import NANO, BudgetSpec, Spender, Terms, Totals
 from service.domain.ledger import Metered, ReserveRequest, Settlement
 from service.store.ledger import SqlLedger, sql_ledger
 from service.store.rows import held_of, totals_of
-from service.store.tables import BUDGET_PERIODS, BUDGETS, ENTRIES, HOLDS, ROLLUPS
+from service.store.tables import BUDGET_PERIODS, BUDGETS, ENTRIES, HOLDS, ROLLUP_DAYS, ROLLUPS
 
 T = TypeVar("T")
 
@@ -114,5 +114,6 @@ def _audit(connection: Connection) -> None:
         assert [found.held_nano, found.held_tokens, found.open_holds] == held.get((row.budget_id, row.start), [0, 0, 0])
         assert min(found.spent_nano, found.spent_tokens) >= 0
     booked = [row.nano for row in connection.execute(select(ENTRIES))]
-    rolled = list(connection.execute(select(ROLLUPS)))
-    assert (sum(row.nano for row in rolled), sum(row.entries for row in rolled)) == (sum(booked), len(booked))
+    for table in (ROLLUPS, ROLLUP_DAYS):
+        rolled = list(connection.execute(select(table)))
+        assert (sum(row.nano for row in rolled), sum(row.entries for row in rolled)) == (sum(booked), len(booked))

@@ -9,13 +9,13 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import delete, select, update
+from sqlalchemy import Connection, delete, select, update
 
-from service.domain.budgets import NANO, Spender
+from service.domain.budgets import NANO, PeriodKind, Spender, period_at
 from service.domain.ledger import EntryQuery, Metered, Refusal, SpendQuery, SpendRow, UsageRecord
 from service.domain.ledger_errors import AlreadySettled, InvalidQuery
 from service.store.ledger import SqlLedger
-from service.store.tables import ANSWERS, HOLDS, ROLLUPS, TAG_ROLLUPS
+from service.store.tables import ANSWERS, HOLDS, ROLLUP_DAYS, ROLLUPS, TAG_ROLLUP_DAYS, TAG_ROLLUPS
 from tests.service.store.places import SPENDER, START, Place, asked, audited, cost, read, usd
 from tests.service.store.test_ledger import once
 
@@ -86,6 +86,54 @@ def test_spend_adds_up_the_entries(place: Place) -> None:
     place.run(work)
 
 
+def test_weeks_of_years_in_a_zone_apart_from_utc(place: Place) -> None:
+    chance = random.Random(4)
+    made = [replace(record, at=START - timedelta(minutes=chance.randrange(2_000_000))) for record in records(80)]
+    long = replace(ALL, start=MIDNIGHT - 1500 * DAY, group_by="tag.team")
+
+    async def work(ledger: SqlLedger) -> None:
+        await ledger.record(made)
+        whole = (await ledger.spend(long)).items
+        for zone in ("Asia/Kolkata", "UTC"):
+            for interval in ("week", "month"):
+                sums: dict[str | None, int] = defaultdict(int)
+                weeks = (await ledger.spend(replace(long, interval=interval, timezone=zone))).items
+                for row in weeks:
+                    period = period_at(PeriodKind(interval), zone, row.start)
+                    assert row.start == period.start
+                    assert period.end is not None
+                    mine = [r for r in made if period.start <= r.at < period.end]
+                    mine = [r for r in mine if r.spender.tags.get("team") == row.group]
+                    assert row.nano == sum(int((r.usd or usd("0")) * NANO) for r in mine)
+                    sums[row.group] += row.nano
+                assert dict(sums) == {row.group: row.nano for row in whole}
+
+    place.run(work)
+
+
+def test_sums_by_the_day_are_made_of_those_that_were_there(place: Place) -> None:
+    async def before(ledger: SqlLedger) -> list[SpendRow]:
+        await ledger.record(records(40))
+        rows = [*(await ledger.spend(replace(ALL, group_by="tag.team", interval="day"))).items]
+
+        def take_back(connection: Connection) -> None:
+            for statement in (
+                "DROP TABLE rollup_days",
+                "DROP TABLE tag_rollup_days",
+                "UPDATE alembic_version SET version_num = '0005'",
+            ):
+                connection.exec_driver_sql(statement)
+
+        await ledger._writers.run(take_back)
+        return rows
+
+    async def after(ledger: SqlLedger) -> list[SpendRow]:
+        await audited(ledger)
+        return [*(await ledger.spend(replace(ALL, group_by="tag.team", interval="day"))).items]
+
+    assert place.run(before) == place.run(after)
+
+
 def test_spend_of_a_project_within_a_time(place: Place) -> None:
     async def work(ledger: SqlLedger) -> None:
         record = UsageRecord(SPENDER, usd("1"), MIDNIGHT)
@@ -141,9 +189,10 @@ def test_entries_come_by_page_and_by_what_they_are(place: Place) -> None:
 def test_rebuilding_gives_the_same_rollups(place: Place) -> None:
     async def work(ledger: SqlLedger) -> None:
         await ledger.record(records(50))
-        tables = (ROLLUPS, TAG_ROLLUPS)
+        tables = (ROLLUPS, TAG_ROLLUPS, ROLLUP_DAYS, TAG_ROLLUP_DAYS)
         before = [await read(ledger, lambda c, t=t: sorted(map(tuple, c.execute(select(t))))) for t in tables]
-        await ledger._writers.run(lambda c: c.execute(update(ROLLUPS).values(nano=7)).rowcount)
+        for damaged in (ROLLUPS, TAG_ROLLUP_DAYS):
+            await ledger._writers.run(lambda c, t=damaged: c.execute(update(t).values(nano=7)).rowcount)
         await ledger._writers.run(lambda c: c.execute(delete(TAG_ROLLUPS).where(TAG_ROLLUPS.c.value == "x")).rowcount)
         assert await ledger.rebuild() == 50
         after = [await read(ledger, lambda c, t=t: sorted(map(tuple, c.execute(select(t))))) for t in tables]
