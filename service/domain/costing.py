@@ -9,7 +9,7 @@ from decimal import Decimal
 from service.domain import money
 from service.domain.notices import Notice
 from service.domain.prices import Free, Multiplier, Price, Rate, Tier, Unknown
-from service.domain.usage import MTOK, UNITS, Unit, Usage
+from service.domain.usage import MTOK, PARENTS, UNITS, Unit, Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def _rate(unit: Unit, rates: Mapping[str, Rate]) -> tuple[Rate, str] | None:
     while key is not None:
         if key in rates:
             return rates[key], key
-        key = next((u.parent for u in UNITS.values() if u.price_key == key), None)
+        key = PARENTS.get(key)
     return None
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from decimal import Decimal
+from operator import attrgetter
 from types import MappingProxyType
 
 from service.domain.errors import InconsistentUsage
@@ -66,6 +67,9 @@ _UNITS = (
 UNITS: Mapping[str, Unit] = MappingProxyType({unit.name: unit for unit in _UNITS})
 """Every unit by name. ``parent`` is the rate that stands in where a unit has none of its own; most have none."""
 
+PARENTS: Mapping[str, str | None] = MappingProxyType({unit.price_key: unit.parent for unit in reversed(_UNITS)})
+"""The rate that stands in for each rate."""
+
 PRICE_KEYS = frozenset(unit.price_key for unit in _UNITS)
 _MODALITIES = ("audio", "image", "video")
 _FEES = tuple(
@@ -99,9 +103,11 @@ class Usage:
     other: Mapping[str, Decimal] = field(default_factory=lambda: MappingProxyType({}))
 
     def __post_init__(self) -> None:
-        for item in fields(self):
-            if item.name != "other" and getattr(self, item.name) < 0:
-                raise InconsistentUsage(f"{item.name} is negative")
+        counts = _counts(self)
+        if min(counts) < 0:
+            raise InconsistentUsage(
+                f"{next(name for name, n in zip(_COUNTS, counts, strict=True) if n < 0)} is negative"
+            )
         for name, quantity in self.other.items():
             if name not in _FEES:
                 raise InconsistentUsage("a unit of usage is not known")
@@ -117,6 +123,10 @@ class Usage:
             "input_tokens",
         )
         self._require(self.reasoning_tokens, "reasoning_tokens", self.output_tokens, "output_tokens")
+        if any(_modal_counts(self)):
+            self._require_modal()
+
+    def _require_modal(self) -> None:
         for modality in _MODALITIES:
             read, whole = f"cache_{modality}_read_tokens", f"input_{modality}_tokens"
             self._require(getattr(self, read), read, getattr(self, whole), whole)
@@ -138,6 +148,17 @@ class Usage:
 
     def leaves(self) -> Iterator[tuple[str, int]]:
         """Every token once: unit names and counts that add up to ``input_tokens + output_tokens``."""
+        if any(_modal_counts(self)):
+            yield from self._modal_leaves()
+            return
+        yield "input", self.input_tokens - self.cache_read_tokens - self.cache_write_tokens
+        yield "cache_read", self.cache_read_tokens
+        yield "cache_write", self.cache_write_tokens - self.cache_write_1h_tokens
+        yield "cache_write_1h", self.cache_write_1h_tokens
+        yield "output", self.output_tokens - self.reasoning_tokens
+        yield "reasoning", self.reasoning_tokens
+
+    def _modal_leaves(self) -> Iterator[tuple[str, int]]:
         modal_reads = sum(getattr(self, f"cache_{m}_read_tokens") for m in _MODALITIES)
         modal_inputs = sum(getattr(self, f"input_{m}_tokens") for m in _MODALITIES)
         modal_outputs = sum(getattr(self, f"output_{m}_tokens") for m in (*_MODALITIES, "citation"))
@@ -157,4 +178,10 @@ class Usage:
 
     def fees(self) -> Iterator[tuple[str, Decimal]]:
         """The other units that were used, by name."""
-        yield from ((name, self.other[name]) for name in _FEES if self.other.get(name))
+        if self.other:
+            yield from ((name, self.other[name]) for name in _FEES if self.other.get(name))
+
+
+_COUNTS = tuple(item.name for item in fields(Usage) if item.name != "other")
+_counts = attrgetter(*_COUNTS)
+_modal_counts = attrgetter(*(name for name in _COUNTS if any(kind in name for kind in (*_MODALITIES, "citation"))))
