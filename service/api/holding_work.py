@@ -69,7 +69,7 @@ async def reserve(services: Services, attempt: Attempt, body: bytes, once: Once 
             calls = await estimated(services, attempt.project, given, call)
             attempt.warn(calls)
             asked = reserve_request(attempt, given, call, calls, usd=given.amount_usd, tokens=given.tokens)
-        return await services.ledger.reserve(asked, once=once)
+        return services.recent_holds.note(await services.ledger.reserve(asked, once=once))
     except (*REASONS, TokensRequired) as error:
         missing = error.shortfalls if isinstance(error, BudgetExceeded) else ()
         note_refusal(services, attempt, error.code, missing[0].budget if missing else None)

@@ -148,7 +148,8 @@ async def _hold(services: Services, seen: Preflight, once: Once | None) -> Hold 
     if call is None or calls is None:
         return None
     try:
-        return await services.ledger.reserve(reserve_request(seen.attempt, seen.given, call, calls), once=once)
+        asked = reserve_request(seen.attempt, seen.given, call, calls)
+        return services.recent_holds.note(await services.ledger.reserve(asked, once=once))
     except BudgetExceeded as error:
         seen.reasons += exceeded(error.shortfalls)
     except (TokensRequired, InvalidAmount) as error:

@@ -11,6 +11,7 @@ from adapters.port import Stop, TokenizerSpec
 from service.api.dialects.blocks import Probes
 from service.api.errors import ApiError
 from service.api.pool import CountPool
+from service.api.recent_holds import RecentHolds
 from service.domain.catalog import Resolution
 from service.domain.compare import COMMON, ScriptOf
 from service.domain.counting import Scale, Weigher
@@ -60,6 +61,7 @@ class Services:
     keyring: KeyRing
     limiter: RateLimiter
     past: PastCalls = field(default_factory=NoPastCalls)
+    recent_holds: RecentHolds = field(default_factory=RecentHolds)
     framings: Sequence[MessageFraming] = ()
     compared: Sequence[str] = ()
     script_of: ScriptOf = lambda _character: COMMON

@@ -58,7 +58,7 @@ async def settle(
     if given.cost_usd is not None and given.usage is None and given.response is None:
         spent = Spent(given.cost_usd, None)
     else:
-        hold = await services.ledger.hold(project, hold_id)
+        hold = services.recent_holds.find(project, hold_id) or await services.ledger.hold(project, hold_id)
         spent = await worked(services, lambda _stop: _spent(services, hold, given, notices), body)
     flags = spent.flags | ({Flag.PARTIAL} if given.partial else set())
     settlement = Settlement(spent.usd, spent.metered, flags, told.digest)
