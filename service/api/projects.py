@@ -17,6 +17,8 @@ def project_of(request: Request) -> str:
     Raises ``ApiError``: 403 ``scope_missing`` where another than an admin names a foreign one, 422 where it is no name.
     """
     caller = Exchange.of(request.scope).caller
+    if not request.scope["query_string"]:
+        return caller.project
     named = request.query_params.getlist(PARAMETER)
     if not named:
         return caller.project
