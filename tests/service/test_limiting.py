@@ -8,10 +8,10 @@ from collections.abc import Awaitable, Callable, Iterator
 
 import pytest
 
-from service import limiting
 from service.domain.rates import Allowance, RateLimit
 from service.domain.secret import Secret
-from service.limiting import MemoryLimiter, RedisLimiter, rate_limiter
+from service.limiting import MemoryLimiter, rate_limiter, shared
+from service.limiting.shared import RedisLimiter
 from tests.service.redis_server import RedisServer, is_installed
 
 SECRET = Secret(lambda: b"of these tests")
@@ -30,7 +30,7 @@ def redis() -> Iterator[RedisServer]:
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait for Redis as long as it takes: on a busy machine it may take longer than a request may wait."""
-    monkeypatch.setattr(limiting, "REDIS_SECONDS", 30)
+    monkeypatch.setattr(shared, "REDIS_SECONDS", 30)
 
 
 def run(url: str, work: Callable[..., Awaitable[None]], processes: int = 1) -> list[int]:
@@ -140,7 +140,7 @@ def test_redis_holds_hashes_of_ids_that_end_and_nothing_else(redis, patient):
 
 
 def test_a_redis_that_is_silent_is_waited_for_once_and_then_left_alone(redis, monkeypatch):
-    monkeypatch.setattr(limiting, "PAUSE_SECONDS", 3600)
+    monkeypatch.setattr(shared, "PAUSE_SECONDS", 3600)
     connected = asyncio.Event()
 
     async def work(limiter: RedisLimiter) -> None:
@@ -157,7 +157,7 @@ def test_a_redis_that_is_silent_is_waited_for_once_and_then_left_alone(redis, mo
 
 
 def test_redis_counts_again_once_it_is_back(redis, patient, monkeypatch):
-    monkeypatch.setattr(limiting, "PAUSE_SECONDS", 0)
+    monkeypatch.setattr(shared, "PAUSE_SECONDS", 0)
 
     async def work(limiter: RedisLimiter) -> None:
         redis.ask(b"FLUSHDB")

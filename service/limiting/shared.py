@@ -1,18 +1,15 @@
-"""Rate limits over a sliding window: shared in Redis where there is one; else, or while it is down, in this process."""
+"""One count for all processes, in Redis; while it is down, each counts by itself."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import hmac
-import math
 import time
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
-from limits import RateLimitItemPerSecond
-from limits.aio.storage import MemoryStorage, RedisStorage
+from limits.aio.storage import RedisStorage
 from limits.aio.strategies import SlidingWindowCounterRateLimiter
 from redis.asyncio import ConnectionPool
 from redis.asyncio.retry import Retry
@@ -20,6 +17,7 @@ from redis.backoff import NoBackoff
 
 from service.domain.rates import Allowance, RateLimit, RateLimiter
 from service.domain.secret import Secret
+from service.limiting.own import MemoryLimiter, taken
 
 REDIS_SECONDS = 0.05
 """Longest time that a request waits for Redis."""
@@ -29,19 +27,6 @@ PAUSE_SECONDS = 5.0
 
 _LABEL = "rate limits"
 _PREFIX = "weighbridge"
-
-
-class MemoryLimiter(RateLimiter):
-    """Counts the requests that come to this process."""
-
-    def __init__(self) -> None:
-        self._strategy = SlidingWindowCounterRateLimiter(MemoryStorage())
-
-    async def take(self, key_id: str, limit: RateLimit) -> Allowance:
-        return await _take(self._strategy, limit, key_id)
-
-    async def close(self) -> None:
-        """Nothing: there is no connection."""
 
 
 class RedisLimiter(RateLimiter):
@@ -64,7 +49,7 @@ class RedisLimiter(RateLimiter):
         if time.monotonic() >= self._pause_until:
             try:
                 async with asyncio.timeout(REDIS_SECONDS):
-                    return await _take(self._shared, limit, self._name(key_id))
+                    return await taken(self._shared, limit, self._name(key_id))
             except Exception:  # whatever Redis or the way to it says, the request is counted here
                 self._pause_until = time.monotonic() + PAUSE_SECONDS
         self._fell_back()
@@ -79,24 +64,6 @@ class RedisLimiter(RateLimiter):
         return hmac.digest(self._secret.key(_LABEL), key_id.encode(), "sha256").hex()[:32]
 
 
-def rate_limiter(redis_url: str, secret: Secret, fell_back: Callable[[], None]) -> RateLimiter:
-    """The limiter over Redis where a URL is given, else the one of this process."""
-    return RedisLimiter(redis_url, secret, fell_back) if redis_url else MemoryLimiter()
-
-
 def _storage(url: str, pool: ConnectionPool) -> RedisStorage:
     options: dict[str, Any] = {"connection_pool": pool}
     return RedisStorage(f"async+{url}", implementation="redispy", key_prefix=_PREFIX, **options)
-
-
-async def _take(strategy: SlidingWindowCounterRateLimiter, limit: RateLimit, name: str) -> Allowance:
-    item = _item(limit)
-    passes = await strategy.hit(item, name)
-    stats = await strategy.get_window_stats(item, name)
-    wait = max(1, math.ceil(stats.reset_time - time.time()))
-    return Allowance(passes, stats.remaining if passes else 0, min(wait, limit.seconds))
-
-
-@lru_cache(maxsize=1024)
-def _item(limit: RateLimit) -> RateLimitItemPerSecond:
-    return RateLimitItemPerSecond(limit.requests, limit.seconds)
