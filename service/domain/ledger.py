@@ -280,7 +280,7 @@ class LedgerStatus:
 class Ledger(Protocol):
     """Holds budgets, exactly, under concurrency and across processes.
 
-    What a call has returned survives a crash. Every call raises ``LedgerUnavailable``, within about two seconds, where
+    What a call has returned survives a crash. Every call raises ``LedgerUnavailable``, within a few seconds, where
     the database cannot answer; nothing is admitted then. A call with ``once`` raises ``Replayed`` where it was carried
     out before, ``KeyReused`` or ``InFlight``. A project's own objects only: another's are unknown.
     """

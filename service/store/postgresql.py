@@ -13,7 +13,7 @@ from sqlalchemy.pool import NullPool
 
 T = TypeVar("T")
 
-_CONNECT_SECONDS = 1.5
+_CONNECT_SECONDS = 2.5
 
 
 class PostgresSession:

@@ -26,7 +26,7 @@ T = TypeVar("T")
 WAIT_SECONDS = 2.0
 """Longest time until a request's work begins; what has not begun by then is refused."""
 
-WORK_SECONDS = 1.5
+WORK_SECONDS = 3.0
 """Longest time for one transaction."""
 
 _GROUP = 256
