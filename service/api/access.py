@@ -56,13 +56,14 @@ class KeyGuard:
         _require_scope(route, scope["method"], found)
 
     def _key(self, scope: Scope, exchange: Exchange) -> InForce:
-        text = given_key(exchange.headers) or _queried_key(scope)
-        if text is None:
-            raise ApiError(401, "key_missing", _MISSING, headers=_CHALLENGE)
-        found = self._ring.find(text)
-        if found is None:
+        texts = given_keys(exchange.headers) or _queried_keys(scope)
+        for text in texts:  # a cloud's client may send a token of its own beside ours
+            found = self._ring.find(text)
+            if found is not None:
+                return found
+        if texts:
             raise ApiError(401, "key_invalid", _INVALID, headers=_CHALLENGE)
-        return found
+        raise ApiError(401, "key_missing", _MISSING, headers=_CHALLENGE)
 
     async def _count(self, exchange: Exchange, found: InForce, limit: RateLimit) -> None:
         allowance = await self._limiter.take(found.key.id, limit)
@@ -74,25 +75,21 @@ class KeyGuard:
             raise ApiError(429, "rate_limited", detail, headers={"retry-after": str(allowance.reset_seconds)})
 
 
-def given_key(headers: Mapping[bytes, bytes]) -> bytes | None:
-    """The text of the key in the headers of a request: as a bearer token, or as vendors' clients send it."""
-    scheme, _, text = headers.get(b"authorization", b"").partition(b" ")
-    if scheme.lower() == b"bearer" and text.strip():
-        return text.strip()
-    for name in _HEADERS:
-        text = headers.get(name, b"").strip()
-        if text:
-            return text
-    return None
+def given_keys(headers: Mapping[bytes, bytes]) -> list[bytes]:
+    """What the headers of a request have for a key: as a bearer token, or as vendors' clients send it."""
+    scheme, _, token = headers.get(b"authorization", b"").partition(b" ")
+    texts = [token] if scheme.lower() == b"bearer" else []
+    texts += [headers.get(name, b"") for name in _HEADERS]
+    return [text.strip() for text in texts if text.strip()]
 
 
-def _queried_key(scope: Scope) -> bytes | None:
+def _queried_keys(scope: Scope) -> list[bytes]:
     """The key in the query, where Gemini's clients put it; on no other route."""
     found = find_route(scope["path"])
     if found is None or found.route.template not in _GEMINI:
-        return None
+        return []
     texts = parse_qs(scope["query_string"].decode("latin-1"), encoding="latin-1").get("key", [])
-    return texts[-1].encode("latin-1") if texts else None
+    return [text.encode("latin-1") for text in texts[-1:]]
 
 
 def _require_scope(route: Needed | None, method: str, found: InForce) -> None:

@@ -15,7 +15,7 @@ from functools import partial
 from time import perf_counter
 from typing import Any
 
-from service.api.access import given_key
+from service.api.access import given_keys
 from service.api.body import CLOSE, refuse_disconnect
 from service.api.errors import ApiError
 from service.api.exchange import JSON, Message, Receive, Scope, Send, request_id
@@ -100,8 +100,8 @@ class FastLane:
 
     def _project(self, headers: list[tuple[bytes, bytes]]) -> str | None:
         """The project of a key that may count as often as it likes; ``None`` where the layers have to decide."""
-        text = given_key(dict(headers))
-        found = None if text is None else self._ring.find(text)
+        texts = given_keys(dict(headers))
+        found = self._ring.find(texts[0]) if texts else None
         if found is None or found.rate_limit is not None or not found.caller.may(KeyScope.COUNT):
             return None
         return found.caller.project

@@ -7,7 +7,7 @@ import time
 import traceback
 from collections.abc import Awaitable, Callable, Collection
 
-from service.api.access import given_key
+from service.api.access import given_keys
 from service.api.errors import ApiError
 from service.api.exchange import App, Exchange, Message, Receive, Scope, Send, send_refusal
 from service.api.lines import RequestLines
@@ -121,7 +121,7 @@ class HostGuard:
                 raise ApiError(403, "bad_host", detail)
             origin = headers.get(b"origin")
             foreign = origin is not None and not _same_site(origin, host)
-            if foreign and not (keyed and given_key(headers)):
+            if foreign and not (keyed and given_keys(headers)):
                 raise ApiError(403, "bad_origin", "Requests from pages of another site are refused.")
         await self._app(scope, receive, send)
 

@@ -21,6 +21,8 @@ HEADERS = [
     lambda text: {"x-api-key": text},
     lambda text: {"x-goog-api-key": text},
     lambda text: {"authorization": "Basic eDp5", "x-api-key": text},
+    lambda text: {"authorization": "Bearer a-clouds-own-token", "x-api-key": text},
+    lambda text: {"authorization": "Bearer ", "x-api-key": " ", "x-goog-api-key": text},
 ]
 PATHS = ["/v1/count", "/v1/estimate", "/v1/messages/count_tokens", GEMINI, "/tokenize"]
 
