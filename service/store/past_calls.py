@@ -19,7 +19,7 @@ from service.domain.output_history import ENOUGH, OutputHistory, history_of, out
 from service.domain.past_calls import DAYS, CountedBy
 from service.store.rows import micros
 from service.store.tables import CALIBRATION, OUTPUT_HISTORY
-from service.store.writing import upsert
+from service.store.writing import add_many
 
 T = TypeVar("T")
 
@@ -30,7 +30,6 @@ _DAY = 86_400 * 1_000_000
 _CHUNK = 5_000
 _KEPT_SECONDS = 10.0
 _MOST_KEPT = 1024
-_ADD = {table.name: upsert(table, add=("times",)) for table in (CALIBRATION, OUTPUT_HISTORY)}
 
 
 def day_of(at: datetime) -> int:
@@ -57,9 +56,7 @@ def count_entries(connection: Connection, entries: Iterable[Entry]) -> None:
                 outputs[spender.project, *model, tag, value, day, bucket] += 1
     for table, counts in ((CALIBRATION, errors), (OUTPUT_HISTORY, outputs)):
         if counts:
-            names = [column.name for column in table.columns]
-            rows = [dict(zip(names, (*key, times), strict=True)) for key, times in sorted(counts.items())]
-            connection.execute(_ADD[table.name], rows)
+            add_many(connection, table, [(*key, times) for key, times in sorted(counts.items())])
 
 
 def forget_some(connection: Connection, now: datetime) -> int:
