@@ -124,8 +124,13 @@ def over_postgresql(url: str) -> FastAPI:
     return app
 
 
+def ready() -> dict[str, str]:
+    """What is asked until it answers."""
+    return {}
+
+
 if __name__ == "__main__":
     place = sys.argv[2]
     service = over_postgresql(place) if "://" in place else over_sqlite(Path(place))
-    service.post("/ready")(dict)
+    service.post("/ready")(ready)
     uvicorn.run(service, host="127.0.0.1", port=int(sys.argv[1]), log_level="warning", access_log=False)
