@@ -13,7 +13,7 @@ from service.domain.ledger import Entry
 from service.store.rows import micros
 from service.store.spans import DAY
 from service.store.tables import MEASURES, ROLLUP_DAYS, ROLLUPS, TAG_ROLLUP_DAYS, TAG_ROLLUPS
-from service.store.writing import upsert
+from service.store.writing import add_many, key_names
 
 QUARTER = 900
 """Seconds."""
@@ -59,7 +59,7 @@ def write_rollups(connection: Connection, sums: Sums) -> None:
     for table, days, rows in ((ROLLUPS, ROLLUP_DAYS, sums.rollups), (TAG_ROLLUPS, TAG_ROLLUP_DAYS, sums.tags)):
         if rows:
             _add(connection, table, rows)
-            _add(connection, days, _by_day(rows, _keys(days).index("start")))
+            _add(connection, days, _by_day(rows, key_names(days).index("start")))
 
 
 def add_up_days(connection: Connection, start: int, end: int) -> None:
@@ -67,14 +67,10 @@ def add_up_days(connection: Connection, start: int, end: int) -> None:
     first, last = start // DAY * DAY, -(-end // DAY) * DAY
     for table, days in ((ROLLUPS, ROLLUP_DAYS), (TAG_ROLLUPS, TAG_ROLLUP_DAYS)):
         connection.execute(delete(days).where(days.c.start >= first, days.c.start < last))
-        by = [literal_column(f"start - start % {DAY}") if key == "start" else table.c[key] for key in _keys(days)]
+        by = [literal_column(f"start - start % {DAY}") if key == "start" else table.c[key] for key in key_names(days)]
         summed = select(*by, *[func.sum(table.c[name]) for name in _COLUMNS]).group_by(*by)
         summed = summed.where(table.c.start >= first, table.c.start < last)
-        connection.execute(insert(days).from_select([*_keys(days), *_COLUMNS], summed))
-
-
-def _keys(table: Table) -> list[str]:
-    return [column.name for column in table.primary_key]
+        connection.execute(insert(days).from_select([*key_names(days), *_COLUMNS], summed))
 
 
 def _by_day(rows: Rows, place: int) -> Rows:
@@ -87,12 +83,7 @@ def _by_day(rows: Rows, place: int) -> Rows:
 
 
 def _add(connection: Connection, table: Table, rows: Rows) -> None:
-    names = (*_keys(table), *_COLUMNS)
-    values = [dict(zip(names, (*key, *measures), strict=True)) for key, measures in sorted(rows.items())]
-    connection.execute(_ADD[table.name], values)
-
-
-_ADD = {table.name: upsert(table, add=_COLUMNS) for table in (ROLLUPS, ROLLUP_DAYS, TAG_ROLLUPS, TAG_ROLLUP_DAYS)}
+    add_many(connection, table, [(*key, *measures) for key, measures in sorted(rows.items())])
 
 
 def _values(entry: Entry) -> tuple[int, ...]:

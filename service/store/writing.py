@@ -24,27 +24,37 @@ def upsert(table: Table, add: Collection[str]) -> Insert:
 
 
 def add_many(connection: Connection, table: Table, rows: Sequence[tuple[str | int, ...]]) -> None:
-    """Add to the counts in ``table``'s last column: ``rows`` hold its key and a number, in the order of the key."""
+    """Add to the sums in ``table``, which are all its columns but the key: ``rows`` are in the order of the key."""
     names = [column.name for column in table.columns]
-    if connection.dialect.name == "postgresql":  # one statement with a list for each column: many cost far more there
+    if (
+        connection.dialect.name == "postgresql" and len(rows) > 1
+    ):  # a list for each column: many statements cost far more
         lists = {name: list(values) for name, values in zip(names, zip(*rows, strict=True), strict=True)}
         connection.execute(_add_lists(table), lists)
     else:
         connection.execute(_add_each(table), [dict(zip(names, row, strict=True)) for row in rows])
 
 
+def key_names(table: Table) -> list[str]:
+    """The columns of the table's key."""
+    return [column.name for column in table.primary_key]
+
+
+def _sum_names(table: Table) -> list[str]:
+    return [column.name for column in table.columns if not column.primary_key]
+
+
 @cache
 def _add_each(table: Table) -> Insert:
-    return upsert(table, add=(table.columns.keys()[-1],))
+    return upsert(table, add=_sum_names(table))
 
 
 @cache
 def _add_lists(table: Table) -> TextClause:
-    names = table.columns.keys()
     kinds = ["TEXT" if isinstance(column.type, Text) else "BIGINT" for column in table.columns]
-    lists = ", ".join(f"CAST(:{name} AS {kind}[])" for name, kind in zip(names, kinds, strict=True))
-    keys, last = ", ".join(names[:-1]), names[-1]
+    lists = ", ".join(f"CAST(:{name} AS {kind}[])" for name, kind in zip(table.columns.keys(), kinds, strict=True))
+    sums = ", ".join(f"{name} = {table.name}.{name} + excluded.{name}" for name in _sum_names(table))
     return text(
-        f"INSERT INTO {table.name} ({keys}, {last}) SELECT * FROM unnest({lists}) "  # noqa: S608 - our own names
-        f"ON CONFLICT ({keys}) DO UPDATE SET {last} = {table.name}.{last} + excluded.{last}"
+        f"INSERT INTO {table.name} ({', '.join(table.columns.keys())}) SELECT * FROM unnest({lists}) "  # noqa: S608
+        f"ON CONFLICT ({', '.join(key_names(table))}) DO UPDATE SET {sums}"
     )
