@@ -41,6 +41,7 @@ from service.store.tables import MEASURES, ROLLUP_DAYS, ROLLUPS, TAG_ROLLUP_DAYS
 _SUMS = (*MEASURES, "entries", "flagged")
 _GROUPS = {"model": "model", "provider": "provider", "project": "project", "key": "key_id", "tokenizer": "tokenizer"}
 _TAG = "tag."
+_AT_ONCE = 400  # intervals of one query
 _MOST_RANGES = 64
 _SECOND = 1_000_000
 _LAST = 1 << 40  # seconds: far beyond every calendar
@@ -53,18 +54,27 @@ def page_of_spend(connection: Connection, query: SpendQuery) -> Page[SpendRow]:
     if query.cursor is not None:
         after = _read_cursor(query.cursor)
         periods = [period for period in periods if _seconds(period.start) >= after[0]]  # the others are done with
-        if not periods:
-            return Page([])
+    rows: list[SpendRow] = []
+    while periods and len(rows) <= query.limit:  # a page of a long report reads no more than it has to
+        some, periods = periods[:_AT_ONCE], periods[_AT_ONCE:]
+        rows += _rows(connection, query, some, after, query.limit + 1 - len(rows))
+    if len(rows) <= query.limit:
+        return Page(rows)
+    last = rows[query.limit - 1]
+    return Page(rows[: query.limit], json.dumps([_seconds(last.start), last.group or ""]))
+
+
+def _rows(
+    connection: Connection, query: SpendQuery, periods: Sequence[Period], after: tuple[int, str] | None, limit: int
+) -> list[SpendRow]:
+    """At most ``limit`` rows of ``periods``, of the first one those with a group after the cursor's."""
     statement = _summed(query, _grains(connection, query, periods))
     if after is not None and _seconds(periods[0].start) == after[0]:
         statement = select(statement.subquery())
         columns = statement.selected_columns
         statement = statement.where(or_(columns.bucket > 1, columns.grp > after[1]))
-    statement = statement.order_by("bucket", "grp").limit(query.limit + 1)
-    found = list(connection.execute(statement))
-    rows = [_row(row, periods[row.bucket - 1].start) for row in found[: query.limit]]
-    more = len(found) > query.limit
-    return Page(rows, json.dumps([_seconds(rows[-1].start), rows[-1].group or ""]) if more else None)
+    found = connection.execute(statement.order_by("bucket", "grp").limit(limit))
+    return [_row(row, periods[row.bucket - 1].start) for row in found]
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ _REPORTS = {
     "by model": f"{_SPAN}&group_by=model",
     "by day and key": f"{_SPAN}&interval=day&group_by=key",
     "by hour": f"{_SPAN}&interval=hour",
+    "by hour and model, CSV": f"{_SPAN}&interval=hour&group_by=model&format=csv",
     "by day and model, CSV": f"{_SPAN}&interval=day&group_by=model&format=csv",
 }
 

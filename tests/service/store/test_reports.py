@@ -111,6 +111,23 @@ def test_weeks_of_years_in_a_zone_apart_from_utc(place: Place) -> None:
     place.run(work)
 
 
+def test_a_long_report_is_the_same_whole_and_by_page(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    hours = replace(ALL, interval="hour", group_by="tag.team")
+
+    async def work(ledger: SqlLedger) -> None:
+        await ledger.record(records(50))
+        whole = (await ledger.spend(hours)).items
+        assert len({row.start for row in whole}) > 30
+        assert await everything(ledger, hours) == whole
+        monkeypatch.setattr("service.store.spending._AT_ONCE", 7)
+        assert (await ledger.spend(hours)).items == whole
+        assert await everything(ledger, hours) == whole
+        assert (await ledger.spend(replace(hours, limit=len(whole)))).cursor is None
+        assert (await ledger.spend(replace(hours, limit=len(whole) - 1))).items == whole[:-1]
+
+    place.run(work)
+
+
 def test_sums_by_the_day_are_made_of_those_that_were_there(place: Place) -> None:
     async def before(ledger: SqlLedger) -> list[SpendRow]:
         await ledger.record(records(40))
