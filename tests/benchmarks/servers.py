@@ -51,15 +51,20 @@ class Running:
 
     def cpu_seconds(self) -> float:
         """Time that all processes of the service have had of the processor, ended threads and children included."""
-        ticks = 0
-        for path in Path("/proc").glob("[0-9]*/stat"):
-            try:
-                fields = path.read_text().rpartition(")")[2].split()
-            except OSError:  # it has ended meanwhile
-                continue
-            if int(fields[3]) == self.process_id:  # its session
-                ticks += sum(map(int, fields[11:15]))
-        return ticks / os.sysconf("SC_CLK_TCK")
+        return cpu_seconds(session=self.process_id)
+
+
+def cpu_seconds(*, session: int = -1, parent: int = -1) -> float:
+    """Time that the processes of a session, or the children of a process, have had of the processor."""
+    ticks = 0
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+        except OSError:  # it has ended meanwhile
+            continue
+        if session == int(fields[3]) or parent == int(fields[1]):
+            ticks += sum(map(int, fields[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def _litellm(port: int, folder: Path) -> list[str | Path]:

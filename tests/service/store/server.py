@@ -50,9 +50,14 @@ class PostgresServer:
     def stop(self) -> None:
         self._run("pg_ctl", "-D", str(self.data), "-w", "-m", "immediate", "stop")
 
+    @property
+    def leader(self) -> int:
+        """The process that all others of the server are children of."""
+        return int((self.data / "postmaster.pid").read_text().split()[0])
+
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to the server and all its processes, as ``SIGSTOP`` to make it silent."""
-        leader = int((self.data / "postmaster.pid").read_text().split()[0])
+        leader = self.leader
         children = subprocess.run(["pgrep", "-P", str(leader)], capture_output=True, text=True, check=False).stdout
         for process in [leader, *map(int, children.split())]:
             os.kill(process, number)
