@@ -51,7 +51,7 @@ def shaped(value: Any, kind: type[T], *, at: str = "") -> T:
 def json_value(body: bytes) -> Any:
     """``body`` as JSON, whatever its shape. Raises ``ApiError`` (400)."""
     try:
-        return json.loads(body.decode(), parse_constant=_refuse_constant, parse_float=_finite, parse_int=_bounded)
+        return _strict(body.decode())
     except UnicodeDecodeError as error:
         raise ApiError(400, "invalid_json", f"The body is not UTF-8: see byte {error.start}.") from None
     except json.JSONDecodeError as error:
@@ -77,6 +77,9 @@ def _bounded(text: str) -> int:
     if len(text) > 300:
         raise ApiError(400, "invalid_json", "A number has more than 300 digits.")
     return int(text)
+
+
+_strict = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite, parse_int=_bounded).decode
 
 
 def _refuse_shape(error: msgspec.ValidationError, kind: type, at: str = "") -> NoReturn:

@@ -25,6 +25,8 @@ def parameters(request: Request, allowed: Sequence[str], *, prefix: str | None =
     ``project`` is allowed everywhere.
     """
     found: dict[str, str] = {}
+    if not request.scope["query_string"]:
+        return found
     for name, value in request.query_params.multi_items():
         if name not in (*allowed, PROJECT) and not (prefix and name.startswith(prefix)):
             names = ", ".join((*allowed, *([f"{prefix}NAME"] if prefix else []), PROJECT))

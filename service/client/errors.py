@@ -15,7 +15,10 @@ class WeighbridgeError(Exception):
 
     ``code`` is stable and what programs should read, ``detail`` is for people, ``path`` names the part of the request
     that is meant. ``status`` is HTTP's, 0 where there was no answer; ``request_id`` is the one in the service's log.
+    ``nearest`` are the known models whose names are most like the one that is not.
     """
+
+    nearest: Sequence[str] = ()
 
     def __init__(self, code: str, detail: str, *, status: int = 0, path: str = "", request_id: str = "") -> None:
         super().__init__(f"{code}: {detail}")
@@ -67,6 +70,7 @@ class _Problem(msgspec.Struct, frozen=True):
     path: str = ""
     request_id: str = ""
     shortfalls: tuple[Shortfall, ...] = ()
+    nearest: tuple[str, ...] = ()
 
 
 _read_problem = msgspec.json.Decoder(_Problem).decode
@@ -83,6 +87,7 @@ def error_of(answer: httpx.Response) -> WeighbridgeError:
     kind = _kind(answer.status_code, problem.code)
     own_id = problem.request_id or answer.headers.get("x-request-id", "")
     error = kind(problem.code, problem.detail, status=answer.status_code, path=problem.path, request_id=own_id)
+    error.nearest = problem.nearest
     if isinstance(error, BudgetExceeded):
         error.shortfalls = problem.shortfalls
     if isinstance(error, RateLimited | Unavailable):

@@ -77,6 +77,13 @@ def test_counts_and_costs(client):
     assert [row.model for row in compared.rows] == ["gpt-4o-mini", "gpt-4o"]
 
 
+def test_an_unknown_model_is_told_with_those_like_it(client):
+    with pytest.raises(WeighbridgeError) as caught:
+        client.count("gpt-4oo", text="Hello")
+    assert (caught.value.code, caught.value.status, caught.value.path) == ("unknown_model", 422, "")
+    assert "gpt-4o" in caught.value.nearest
+
+
 def test_a_budget_is_made_changed_listed_and_deleted(client):
     name = next(_names)
     made = client.create_budget(name, limit_usd="0.1", period="month", warn_at="0.8", scope={"kind": "project"})
