@@ -12,9 +12,9 @@ from service.api.body import is_streamed, json_body
 from service.api.errors import ApiError
 from service.api.exchange import App, Exchange, Receive, Scope, Send, send_bytes
 from service.api.services import Services, Work, run
-from service.api.streaming import count_streamed
 from service.api.vendors.paths import find_route
 from service.api.vendors.serving import serve_call
+from service.api.weighing.streaming import count_streamed
 
 
 class HotRoutes:

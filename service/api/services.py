@@ -10,8 +10,8 @@ from typing import TypeVar
 from adapters.port import Stop, TokenizerSpec
 from service.api.dialects.blocks import Probes
 from service.api.errors import ApiError
+from service.api.holding.recent import RecentHolds
 from service.api.pool import CountPool
-from service.api.recent_holds import RecentHolds
 from service.domain.catalog import Resolution
 from service.domain.compare import COMMON, ScriptOf
 from service.domain.counting import Scale, Weigher

@@ -17,7 +17,7 @@ from service.domain.counting import Count, count_text
 from service.domain.request import Request, Text, user_message
 
 if TYPE_CHECKING:
-    from service.api.saving_schemas import AdviseAnswer, WireAdvice
+    from service.api.saving.schemas import AdviseAnswer, WireAdvice
     from service.domain.advice import Weigh
 
 
@@ -61,10 +61,10 @@ def advise(
 
     Exit codes: 0 done; 2 wrong command line or input.
     """
-    from service.api import advise_work as work  # noqa: PLC0415 - 60 ms that only advice costs
-    from service.api.advise_wire import wire_advised  # noqa: PLC0415 - as above
-    from service.api.pricing_schemas import Cache  # noqa: PLC0415 - as above
-    from service.api.saving_schemas import AdviseRequest  # noqa: PLC0415 - as above
+    from service.api.pricing.schemas import Cache  # noqa: PLC0415 - as above
+    from service.api.saving import advise as work  # noqa: PLC0415 - 60 ms that only advice costs
+    from service.api.saving.schemas import AdviseRequest  # noqa: PLC0415 - as above
+    from service.api.saving.wire import wire_advised  # noqa: PLC0415 - as above
 
     if len(files) > 1:
         raise click.UsageError("Advice is about one call: give one FILE, or a --request.")

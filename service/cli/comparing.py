@@ -203,8 +203,8 @@ def _print_notes(weighing: _Weighing, done: Sequence[_Priced]) -> None:
 
 
 def _print_json(weighing: _Weighing, done: Sequence[_Priced]) -> None:
-    from service.api.pricing_schemas import CompareAnswer  # noqa: PLC0415 - 35 ms that only --json costs
-    from service.api.pricing_wire import wire_row  # noqa: PLC0415
+    from service.api.pricing.schemas import CompareAnswer  # noqa: PLC0415 - 35 ms that only --json costs
+    from service.api.pricing.wire import wire_row  # noqa: PLC0415
 
     best = cheapest([row for row, _ in done])
     rows = [wire_row(row, price) for row, price in done]

@@ -13,8 +13,8 @@ from click.core import ParameterSource
 from service.api.decoding import decode
 from service.api.dialects.usages.responses import stream_events
 from service.api.errors import ApiError
-from service.api.known_cost import Find, KnownCost, known_cost
-from service.api.pricing_schemas import CostRequest, UsageDialect, UsageIn
+from service.api.pricing.known_cost import Find, KnownCost, known_cost
+from service.api.pricing.schemas import CostRequest, UsageDialect, UsageIn
 from service.cli.billing import (
     MOST_TOKENS,
     Billing,

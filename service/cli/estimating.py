@@ -155,7 +155,7 @@ def _high(cost: CostRange) -> str:
 
 
 def _print_json(done: _Named) -> None:
-    from service.api.pricing_wire import wire_batch, wire_estimate  # noqa: PLC0415 - 35 ms that only --json costs
+    from service.api.pricing.wire import wire_batch, wire_estimate  # noqa: PLC0415 - 35 ms that only --json costs
 
     items = [item for _, item in done]
     print_json(wire_estimate(items[0]) if len(items) == 1 else wire_batch(items))

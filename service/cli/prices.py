@@ -61,8 +61,8 @@ def list_prices(model: str, provider: str, *, as_json: bool) -> None:
     here = environment()
     rows = list(_listed(here, model, provider)) or _resolved(here, model, provider)
     if as_json:
-        from service.api.pricing_schemas import PriceList  # noqa: PLC0415 - 35 ms that only --json costs
-        from service.api.pricing_wire import wire_price_row  # noqa: PLC0415
+        from service.api.pricing.schemas import PriceList  # noqa: PLC0415 - 35 ms that only --json costs
+        from service.api.pricing.wire import wire_price_row  # noqa: PLC0415
 
         print_json(PriceList([wire_price_row(row) for row in rows]))
     else:

@@ -59,9 +59,9 @@ def trim(
 
     Exit codes: 0 done; 1 what has to stay does not fit, and is printed; 2 wrong command line or input.
     """
-    from service.api import trim_work as work  # noqa: PLC0415 - 60 ms that only requests cost
     from service.api.dialects.conversation import conversation_in  # noqa: PLC0415 - as above
-    from service.api.saving_schemas import TrimRequest  # noqa: PLC0415 - as above
+    from service.api.saving import trim as work  # noqa: PLC0415 - 60 ms that only requests cost
+    from service.api.saving.schemas import TrimRequest  # noqa: PLC0415 - as above
 
     here, values = environment(), read_values(file)
     given = TrimRequest(

@@ -11,7 +11,7 @@ from service.api.dialects.blocks import Probes
 from service.api.dialects.marks import marks_of
 from service.api.dialects.walking import Node, check_depth, refuse
 from service.api.errors import ApiError
-from service.api.schemas import Dialect
+from service.api.weighing.schemas import Dialect
 from service.domain.notices import Notice
 from service.domain.request import Request
 

@@ -6,8 +6,8 @@ import msgspec
 from fastapi import APIRouter, Request, Response
 
 from service.api.body import json_body
-from service.api.budget_schemas import BudgetAnswer, BudgetChange, BudgetChanges, BudgetList, BudgetRequest
-from service.api.budget_wire import change_of, spec_of, wire_budget, wire_budgets, wire_changes
+from service.api.budgets.schemas import BudgetAnswer, BudgetChange, BudgetChanges, BudgetList, BudgetRequest
+from service.api.budgets.wire import change_of, spec_of, wire_budget, wire_budgets, wire_changes
 from service.api.decoding import decode
 from service.api.errors import ApiError
 from service.api.exchange import Exchange

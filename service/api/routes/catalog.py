@@ -10,8 +10,8 @@ from fastapi import APIRouter, Request, Response
 from adapters.port import Sampler, TokenizerSpec
 from service.api.exchange import Exchange
 from service.api.openapi import Operation
-from service.api.schemas import ModelList, ModelRow, TokenizerList, TokenizerRow
 from service.api.services import Services
+from service.api.weighing.schemas import ModelList, ModelRow, TokenizerList, TokenizerRow
 from service.domain.access import Caller, KeyScope
 from service.domain.calibration import Calibration
 from service.domain.catalog import Accuracy, ModelSpec

@@ -6,10 +6,10 @@ from functools import partial
 
 from fastapi import APIRouter, Request, Response
 
-from service.api import pricing_work as work
 from service.api.errors import ApiError
 from service.api.openapi import Operation
-from service.api.pricing_schemas import (
+from service.api.pricing import work
+from service.api.pricing.schemas import (
     CompareAnswer,
     CompareRequest,
     CostAnswer,

@@ -9,8 +9,8 @@ import msgspec
 from fastapi import APIRouter, Response
 
 from service.api.openapi import Operation
-from service.api.schemas import Health
 from service.api.services import Services
+from service.api.weighing.schemas import Health
 from service.domain.ledger_health import Word
 from service.metrics import CONTENT_TYPE
 

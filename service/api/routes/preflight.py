@@ -7,13 +7,13 @@ from fastapi import APIRouter, Request, Response
 
 from service.api.body import json_body
 from service.api.exchange import Exchange
-from service.api.holding_work import Attempt
+from service.api.holding.reserving import Attempt
 from service.api.once import written
 from service.api.openapi import Operation
-from service.api.preflight_schemas import PreflightAnswer, PreflightRequest
-from service.api.preflight_wire import wire_preflight
-from service.api.preflight_work import decide, look
-from service.api.pricing_schemas import EstimateAnswer, EstimateBatchAnswer
+from service.api.preflight.schemas import PreflightAnswer, PreflightRequest
+from service.api.preflight.wire import wire_preflight
+from service.api.preflight.work import decide, look
+from service.api.pricing.schemas import EstimateAnswer, EstimateBatchAnswer
 from service.api.queries import named_project
 from service.api.services import Services
 

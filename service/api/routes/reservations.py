@@ -11,7 +11,8 @@ from fastapi import APIRouter, Path, Request, Response
 from service.api.body import json_body
 from service.api.decoding import decode
 from service.api.exchange import Exchange
-from service.api.holding_schemas import (
+from service.api.holding.reserving import Attempt, reserve
+from service.api.holding.schemas import (
     ExtendRequest,
     ReleaseRequest,
     Reservation,
@@ -19,13 +20,12 @@ from service.api.holding_schemas import (
     SettledReservation,
     SettleRequest,
 )
-from service.api.holding_wire import wire_hold, wire_settled
-from service.api.holding_work import Attempt, reserve
+from service.api.holding.settling import settle
+from service.api.holding.wire import wire_hold, wire_settled
 from service.api.once import written
 from service.api.openapi import Operation
 from service.api.queries import named_project
 from service.api.services import Services
-from service.api.settling_work import settle
 from service.domain.ledger import Once, Settled
 from service.domain.ledger_errors import UnknownReservation
 from service.domain.notices import Notice

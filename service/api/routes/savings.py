@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from service.api.advise_work import advise_work
 from service.api.openapi import Operation
 from service.api.routes.weighing import answer
-from service.api.saving_schemas import AdviseAnswer, AdviseRequest, TrimAnswer, TrimRequest
+from service.api.saving.advise import advise_work
+from service.api.saving.schemas import AdviseAnswer, AdviseRequest, TrimAnswer, TrimRequest
+from service.api.saving.trim import trim_work
 from service.api.services import Services
-from service.api.trim_work import trim_work
 
 _ADVISE = Operation(
     "Measure on one call what would save tokens or money, each way alone and all together.",

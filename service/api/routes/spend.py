@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from service.api import spend_work as work
 from service.api.openapi import Operation
+from service.api.reports import work
+from service.api.reports.schemas import EntryList, RefusalList, SpendReport
 from service.api.services import Services
-from service.api.spend_schemas import EntryList, RefusalList, SpendReport
 
 _TIMES = {
     "start": "RFC 3339; thirty days before the end where it is missing.",

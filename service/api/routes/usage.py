@@ -9,12 +9,12 @@ from fastapi import APIRouter, Request, Response
 
 from service.api.body import json_body
 from service.api.exchange import Exchange
-from service.api.holding_schemas import CallRecord, CallRecords, RecordedCalls
-from service.api.holding_wire import wire_recorded
+from service.api.holding.recording import record_usage
+from service.api.holding.schemas import CallRecord, CallRecords, RecordedCalls
+from service.api.holding.wire import wire_recorded
 from service.api.once import written
 from service.api.openapi import Operation
 from service.api.queries import named_project
-from service.api.recording_work import record_usage
 from service.api.services import Services
 from service.domain.ledger import Entry
 from service.domain.notices import Notice

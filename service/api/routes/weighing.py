@@ -6,13 +6,19 @@ from collections.abc import Mapping
 
 from fastapi import APIRouter, Request, Response
 
-from service.api import work
 from service.api.body import json_body
 from service.api.exchange import Exchange
 from service.api.openapi import Operation
-from service.api.schemas import CountRequest, DetokenizeAnswer, DetokenizeRequest, TokenizeAnswer, TokenizeRequest
 from service.api.services import Services, Work, run
-from service.api.streaming import HEADERS
+from service.api.weighing import counting as work
+from service.api.weighing.schemas import (
+    CountRequest,
+    DetokenizeAnswer,
+    DetokenizeRequest,
+    TokenizeAnswer,
+    TokenizeRequest,
+)
+from service.api.weighing.streaming import HEADERS
 from service.domain.counting import Count, CountBatch
 from service.domain.limits import LimitedCount
 from service.domain.remote import RemoteCount

@@ -7,11 +7,11 @@ from typing import Any
 
 from adapters.port import Stop
 from service.api.dialects.registry import read_request
-from service.api.remote_work import counted_by_vendor
-from service.api.request_work import count_one, record
-from service.api.schemas import CountRequest
 from service.api.services import Later, Services
 from service.api.vendors.call import Call, resolved
+from service.api.weighing.remote import counted_by_vendor
+from service.api.weighing.requests import count_one, record
+from service.api.weighing.schemas import CountRequest
 from service.domain.catalog import Resolution
 from service.domain.counting import Count
 from service.domain.remote import RemoteMode

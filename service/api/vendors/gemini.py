@@ -10,11 +10,11 @@ import msgspec
 from adapters.port import Stop
 from service.api.errors import ApiError, Problem
 from service.api.openapi import Operation
-from service.api.request_work import count_one
 from service.api.services import Later, Services
 from service.api.vendors.call import Call, VendorRoute
 from service.api.vendors.counting import count_call
 from service.api.vendors.shape import Shape, folded, told
+from service.api.weighing.requests import count_one
 from service.domain.catalog import Resolution
 from service.domain.counting import Count
 from service.domain.request import Audio, Document, Image, Message, Part, Request, Video, flattened, spoken

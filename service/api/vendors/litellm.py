@@ -12,9 +12,9 @@ from msgspec import Meta
 
 from adapters.port import Stop
 from service.api.errors import ApiError, Problem
-from service.api.known_cost import known_cost
 from service.api.openapi import Operation
-from service.api.pricing_schemas import CostRequest
+from service.api.pricing.known_cost import known_cost
+from service.api.pricing.schemas import CostRequest
 from service.api.services import Later, Services
 from service.api.vendors.call import Call, VendorRoute, model_name, resolved
 from service.api.vendors.counting import count_call

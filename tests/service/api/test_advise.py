@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from adapters.port import DeadlineExceeded, Stop
-from service.api.advise_wire import EXPLAINED
-from service.api.advise_work import advise_work
-from service.api.saving_schemas import AdviceCode, NoAdvice
+from service.api.saving.advise import advise_work
+from service.api.saving.schemas import AdviceCode, NoAdvice
+from service.api.saving.wire import EXPLAINED
 from service.api.services import Services
 from service.domain.advise import MOST_CHARACTERS, advise
 from service.domain.errors import DomainError

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from service.api import pricing_work, work
 from service.api.dialects.registry import FORMS
 from service.api.errors import as_problem
+from service.api.pricing import work as pricing_work
 from service.api.services import Services
+from service.api.weighing import counting as work
 
 TOOL = {"name": "f", "description": "d"}
 SCHEMA = {

@@ -17,9 +17,9 @@ from service.api.application import STATIC_ROUTES
 from service.api.errors import _TABLE, TITLES
 from service.api.openapi import complete, examples
 from service.api.routes.weighing import HOT
-from service.api.schemas import CountRequest
-from service.api.streaming import HEADERS
 from service.api.vendors.paths import ROUTES, STATIC, find_route
+from service.api.weighing.schemas import CountRequest
+from service.api.weighing.streaming import HEADERS
 from service.app import build_app
 from service.domain.counting import Count, CountBatch
 from service.domain.limits import LimitedCount

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from service.api.recent_holds import RecentHolds
+from service.api.holding.recent import RecentHolds
 from service.app import layered
 from service.app.assembly import inner_app
 from service.domain.budgets import Spender

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from service.api.dialects.conversation import Conversation
 from service.api.dialects.registry import read_request
+from service.api.saving.trim import trim_work
 from service.api.services import Services
-from service.api.trim_work import trim_work
-from service.api.work import count as count_work
+from service.api.weighing.counting import count as count_work
 from service.domain.errors import DomainError
 from service.domain.trim import droppable, items_of
 from tests.service.conftest import Api

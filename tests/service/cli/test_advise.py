@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from service.api.advise_work import advise_work
+from service.api.saving.advise import advise_work
 from service.api.services import Services
 
 Run = Callable[..., Result]

@@ -13,7 +13,7 @@ import pytest
 from click.testing import Result
 from rich.cells import cell_len
 
-from service.api.pricing_work import compare_work
+from service.api.pricing.work import compare_work
 from service.configfile.shipped import compared_models
 
 ROOT = Path(__file__).parents[3]

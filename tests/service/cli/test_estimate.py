@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from service.api.pricing_work import estimate_work
+from service.api.pricing.work import estimate_work
 from service.cli.environment import Environment
 from service.settings import Settings
 

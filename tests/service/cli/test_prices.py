@@ -11,7 +11,7 @@ import pytest
 from click.testing import Result
 from genai_prices.data import providers as bundled
 
-from service.api.pricing_work import price_list
+from service.api.pricing.work import price_list
 from service.domain.ports import Snapshot
 from service.pricebook.canaries import Canary
 from service.pricebook.snapshots import FILE_NAME, FileSnapshots

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from service.api.schemas import Dialect
+from service.api.weighing.schemas import Dialect
 from service.cli import cli
 from service.cli.requesting import DIALECTS
 from tests.service.api.dialects.reading import png

@@ -9,7 +9,7 @@ from typing import Any, get_args
 from service.api.dialects.usages import anthropic, bedrock, cohere, gemini, openai_chat, openai_responses, own
 from service.api.dialects.usages.reading import Block, Reading
 from service.api.errors import ApiError
-from service.api.pricing_schemas import UsageDialect, UsageIn
+from service.api.pricing.schemas import UsageDialect, UsageIn
 from service.domain.errors import InconsistentUsage
 from service.domain.notices import Notice
 from service.domain.prices import Free, Price, Unknown

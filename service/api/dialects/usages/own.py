@@ -8,8 +8,8 @@ from typing import Any
 from service.api.decoding import shaped
 from service.api.dialects.usages.reading import Reading
 from service.api.errors import ApiError
-from service.api.pricing_schemas import UsageIn
-from service.api.pricing_wire import bounded
+from service.api.pricing.schemas import UsageIn
+from service.api.pricing.wire import bounded
 from service.domain.usage import UNITS
 
 

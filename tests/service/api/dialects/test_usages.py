@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from service.api.dialects.usages.forms import in_units, read_usage, recognise
 from service.api.errors import ApiError
-from service.api.pricing_wire import wire_usage
+from service.api.pricing.wire import wire_usage
 from service.domain.notices import Notice
 from service.domain.prices import Unknown
 

@@ -1,0 +1,1 @@
+"""Budgets as clients write and read them."""

@@ -1,0 +1,1 @@
+"""Reports: spend by interval and group, single entries, refusals; as JSON or CSV."""

@@ -1,0 +1,1 @@
+"""What the counting routes do: decode the body, count, encode the answer."""
