@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from service.domain.budgets import Balance
-from service.domain.ledger import Entry, Flag, LedgerStatus
+from service.domain.spending.budgets import Balance
+from service.domain.spending.ledger import Entry, Flag, LedgerStatus
 
 MOST_BUDGETS = 200
 """Budgets that are shown by name: those with ``export`` that were made first."""

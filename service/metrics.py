@@ -13,7 +13,7 @@ from prometheus_client.gc_collector import GCCollector
 from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 
-from service.domain.calibration import Calibration
+from service.domain.past.calibration import Calibration
 from service.ledger_metrics import LedgerMetrics
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from service.domain.rates import RateLimit
+from service.domain.keys.rates import RateLimit
 
 PREFIX = "WEIGHBRIDGE_"
 _LONGEST_SECRET = 4096

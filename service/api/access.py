@@ -11,10 +11,10 @@ from service.api.exchange import App, Exchange, Receive, Scope, Send
 from service.api.scopes import OPEN, Needed, needed
 from service.api.vendors import gemini
 from service.api.vendors.paths import find_route
-from service.domain.access import ANYONE, STRANGER
-from service.domain.key_errors import KeysUnavailable
-from service.domain.keyring import Gate, InForce, KeyRing
-from service.domain.rates import RateLimit, RateLimiter
+from service.domain.keys.access import ANYONE, STRANGER
+from service.domain.keys.errors import KeysUnavailable
+from service.domain.keys.keyring import Gate, InForce, KeyRing
+from service.domain.keys.rates import RateLimit, RateLimiter
 
 _HEADERS = (b"x-api-key", b"x-goog-api-key")
 _CHALLENGE = {"www-authenticate": "Bearer"}

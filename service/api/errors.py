@@ -12,9 +12,6 @@ from typing import Literal
 import msgspec
 
 from adapters.port import DeadlineExceeded, InvalidIds, StretchTooLong, TokenizerError
-from service.domain import key_errors as keys
-from service.domain import ledger_errors as ledger
-from service.domain.budgets import dollars
 from service.domain.errors import (
     ChatNotRendered,
     DomainError,
@@ -27,7 +24,10 @@ from service.domain.errors import (
     UnknownModel,
     UnknownTokenizer,
 )
+from service.domain.keys import errors as keys
 from service.domain.money import canonical
+from service.domain.spending import errors as ledger
+from service.domain.spending.budgets import dollars
 
 PROBLEM_JSON = b"application/problem+json"
 

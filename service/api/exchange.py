@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any
 
 from service.api.vendors.shape import Shape, refusal
-from service.domain.access import ANYONE
+from service.domain.keys.access import ANYONE
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]

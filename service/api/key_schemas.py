@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from service.domain.access import KeyScope
-from service.domain.keyring import Issued
-from service.domain.keys import Key, KeyChange
+from service.domain.keys.access import KeyScope
+from service.domain.keys.keyring import Issued
+from service.domain.keys.keys import Key, KeyChange
 
 
 class KeyRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -21,9 +21,9 @@ from service.api.errors import ApiError
 from service.api.exchange import JSON, Message, Receive, Scope, Send, request_id
 from service.api.middleware import RequestLog, is_loopback
 from service.api.services import Services, Work
-from service.domain.access import KeyScope
-from service.domain.budgets import DEFAULT_PROJECT
-from service.domain.keyring import Gate
+from service.domain.keys.access import KeyScope
+from service.domain.keys.keyring import Gate
+from service.domain.spending.budgets import DEFAULT_PROJECT
 
 _MOST_HOSTS = 64  # spellings of this machine that are remembered
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from service.domain.budgets import DEFAULT_PROJECT
+from service.domain.spending.budgets import DEFAULT_PROJECT
 
 _DELAY = 0.05  # seconds that a line may wait
 _MOST = 256  # lines that wait

@@ -12,7 +12,7 @@ from service.api.errors import ApiError
 from service.api.exchange import App, Exchange, Message, Receive, Scope, Send, send_refusal
 from service.api.lines import RequestLines
 from service.api.vendors.paths import shape_of, template_of
-from service.domain.keyring import KeyRing
+from service.domain.keys.keyring import KeyRing
 from service.metrics import Metrics
 
 PROBES = frozenset({"/livez", "/readyz"})

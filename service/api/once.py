@@ -11,8 +11,8 @@ from fastapi import Request, Response
 from service.api.errors import ApiError
 from service.api.exchange import Exchange
 from service.api.services import Services
-from service.domain.ledger import Once
-from service.domain.ledger_errors import Replayed
+from service.domain.spending.errors import Replayed
+from service.domain.spending.ledger import Once
 
 T = TypeVar("T")
 

@@ -6,7 +6,7 @@ from fastapi import Request
 
 from service.api.errors import ApiError
 from service.api.exchange import Exchange
-from service.domain.access import KeyScope, is_project
+from service.domain.keys.access import KeyScope, is_project
 
 PARAMETER = "project"
 

@@ -11,7 +11,7 @@ from fastapi import Request
 
 from service.api.errors import ApiError
 from service.api.projects import project_of
-from service.domain.ledger_errors import InvalidQuery
+from service.domain.spending.errors import InvalidQuery
 
 PROJECT = "project"
 _OFFSET = re.compile(r" (\d\d:\d\d)$")  # a plus sign that was not percent-encoded arrives as a blank

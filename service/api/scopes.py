@@ -9,7 +9,7 @@ from typing import Any
 
 from service.api.vendors.paths import ROUTES as VENDOR_ROUTES
 from service.api.vendors.paths import find_route
-from service.domain.access import KeyScope
+from service.domain.keys.access import KeyScope
 
 _COUNT, _ESTIMATE = KeyScope.COUNT, KeyScope.ESTIMATE
 _COSTED_BY_VENDORS = frozenset({"/spend/calculate", "/cost/estimate"})

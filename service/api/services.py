@@ -17,16 +17,16 @@ from service.domain.compare import COMMON, ScriptOf
 from service.domain.counting import Scale, Weigher
 from service.domain.errors import UnknownModel
 from service.domain.framing import MessageFraming
-from service.domain.keyring import KeyRing
-from service.domain.ledger import Ledger
-from service.domain.ledger_health import LedgerHealth
-from service.domain.past_calls import NoPastCalls, PastCalls
+from service.domain.keys.keyring import KeyRing
+from service.domain.keys.rates import RateLimiter
+from service.domain.keys.secret import Secret
+from service.domain.past.calls import NoPastCalls, PastCalls
 from service.domain.ports import ChatRenderer
 from service.domain.pricing import Pricer
-from service.domain.rates import RateLimiter
 from service.domain.remote import RemoteCounter
 from service.domain.rulebook import RuleBook
-from service.domain.secret import Secret
+from service.domain.spending.health import LedgerHealth
+from service.domain.spending.ledger import Ledger
 from service.domain.wrapping import Wrapping
 from service.metrics import Metrics
 from service.settings import Settings

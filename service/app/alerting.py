@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 
 from service.app.assembly import Assembly
 from service.app.learning import counts_now
-from service.domain.alerts import Alerts, Delivery, Target, wait_after
 from service.domain.errors import UnknownModel
-from service.domain.ledger_errors import LedgerNotOpened, LedgerUnavailable
+from service.domain.spending.alerts import Alerts, Delivery, Target, wait_after
+from service.domain.spending.errors import LedgerNotOpened, LedgerUnavailable
 from service.store.alerts import SqlAlerts
 from service.webhooks import Outcome, Sender
 

@@ -34,15 +34,15 @@ from service.app.secret import service_secret
 from service.configfile import Config, load_catalog, read_config
 from service.configfile.rules import rule_book
 from service.configfile.shipped import chat_marks, compared_models, message_framings, wrappings
-from service.domain.alerts import Target
 from service.domain.catalog import Catalog
 from service.domain.counting import Weigher
 from service.domain.errors import InvalidConfig, UnknownModel
-from service.domain.keyring import Reach
-from service.domain.ledger_health import LedgerHealth
+from service.domain.keys.keyring import Reach
 from service.domain.literals import control_marks
 from service.domain.prices import PriceContext, Unknown
 from service.domain.pricing import Pricer
+from service.domain.spending.alerts import Target
+from service.domain.spending.health import LedgerHealth
 from service.limiting import rate_limiter
 from service.metrics import Metrics
 from service.pricebook import PriceList, bundled_list, price_book, priced_catalog

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from service.domain.key_errors import SecretDiffers
-from service.domain.keyring import Gate, KeyRing, Reach
-from service.domain.ledger_errors import LedgerNotOpened, LedgerUnavailable
-from service.domain.secret import Secret
+from service.domain.keys.errors import SecretDiffers
+from service.domain.keys.keyring import Gate, KeyRing, Reach
+from service.domain.keys.secret import Secret
+from service.domain.spending.errors import LedgerNotOpened, LedgerUnavailable
 from service.settings import InvalidSetting, Settings, secret_text
 from service.store.keys import SqlKeys
 from service.store.ledger import SqlLedger

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 
 from service.api.services import Services
 from service.app.assembly import Assembly
-from service.domain.calibration import ENOUGH, Calibration
 from service.domain.errors import DomainError
-from service.domain.ledger_errors import LedgerUnavailable
-from service.domain.past_calls import CountedBy
+from service.domain.past.calibration import ENOUGH, Calibration
+from service.domain.past.calls import CountedBy
+from service.domain.spending.errors import LedgerUnavailable
 
 _SECONDS = 30.0
 

@@ -7,9 +7,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from typing import TypeVar
 
-from service.domain.budgets import Balance, BudgetSpec, Spender, Terms
 from service.domain.catalog import Catalog
-from service.domain.ledger import (
+from service.domain.spending.budgets import Balance, BudgetSpec, Spender, Terms
+from service.domain.spending.errors import LedgerUnavailable
+from service.domain.spending.health import LedgerHealth
+from service.domain.spending.ledger import (
     BudgetVersion,
     Entry,
     EntryQuery,
@@ -27,8 +29,6 @@ from service.domain.ledger import (
     SpendRow,
     UsageRecord,
 )
-from service.domain.ledger_errors import LedgerUnavailable
-from service.domain.ledger_health import LedgerHealth
 from service.ledger_metrics import OTHER, LedgerMetrics
 
 T = TypeVar("T")

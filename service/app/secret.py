@@ -7,7 +7,7 @@ import secrets
 import tempfile
 from pathlib import Path
 
-from service.domain.secret import Secret
+from service.domain.keys.secret import Secret
 from service.settings import InvalidSetting, Settings, secret_text
 
 FILE_NAME = "secret"

@@ -13,7 +13,7 @@ from service.app.assembly import Assembly
 from service.app.learning import show_errors
 from service.app.saying import say
 from service.app.watching import watch_ledger
-from service.domain.ledger_errors import LedgerNotOpened, LedgerUnavailable
+from service.domain.spending.errors import LedgerNotOpened, LedgerUnavailable
 
 
 def upkeep(assembly: Assembly) -> list[Coroutine[Any, Any, None]]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from service.domain.ledger import Ledger
-from service.domain.ledger_errors import LedgerNotOpened, LedgerUnavailable
-from service.domain.ledger_health import LedgerHealth
+from service.domain.spending.errors import LedgerNotOpened, LedgerUnavailable
+from service.domain.spending.health import LedgerHealth
+from service.domain.spending.ledger import Ledger
 from service.ledger_metrics import MOST_BUDGETS, LedgerMetrics
 
 _SECONDS = 2.0

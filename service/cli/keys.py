@@ -13,13 +13,13 @@ from service.cli.billing import moment
 from service.cli.environment import environment
 from service.cli.group import BadInput, Refusal
 from service.cli.output import note, print_table
-from service.domain.access import KeyScope
-from service.domain.budgets import DEFAULT_PROJECT
 from service.domain.errors import DomainError
-from service.domain.key_errors import InvalidKey, UnknownKey
-from service.domain.keyring import KeyRing
-from service.domain.keys import MAX_OVERLAP_SECONDS, Key, KeySpec, is_key_id, scopes_of
-from service.domain.rates import FORM, RateLimit
+from service.domain.keys.access import KeyScope
+from service.domain.keys.errors import InvalidKey, UnknownKey
+from service.domain.keys.keyring import KeyRing
+from service.domain.keys.keys import MAX_OVERLAP_SECONDS, Key, KeySpec, is_key_id, scopes_of
+from service.domain.keys.rates import FORM, RateLimit
+from service.domain.spending.budgets import DEFAULT_PROJECT
 from service.store.keys import SqlKeys
 from service.store.ledger import sql_ledger
 

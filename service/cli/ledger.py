@@ -12,7 +12,7 @@ import click
 from service.cli.billing import moment
 from service.cli.environment import environment
 from service.cli.group import BadInput, Refusal
-from service.domain.ledger_errors import LedgerNotOpened, LedgerUnavailable
+from service.domain.spending.errors import LedgerNotOpened, LedgerUnavailable
 from service.store.ledger import SqlLedger, sql_ledger
 
 T = TypeVar("T")

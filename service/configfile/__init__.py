@@ -23,10 +23,10 @@ from service.configfile.prices import SECTIONS as PRICE_SECTIONS
 from service.configfile.prices import PriceFile, provider_ids, read_prices
 from service.configfile.webhooks import SECTION as WEBHOOKS
 from service.configfile.webhooks import read_webhooks
-from service.domain.alerts import Target
 from service.domain.catalog import Accuracy, Catalog, Estimator, Kind, ModelSpec, clashes, merge
 from service.domain.errors import InvalidConfig
 from service.domain.resolution import LONGEST_NAME, Host, normalised
+from service.domain.spending.alerts import Target
 
 DATA = Path(__file__).parents[1] / "data"
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from service.configfile.document import Document, Row
-from service.domain.alerts import AlertKind, Target
+from service.domain.spending.alerts import AlertKind, Target
 
 SECTION = "webhook"
 

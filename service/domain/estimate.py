@@ -19,7 +19,7 @@ from service.domain.costing import Component, Cost, cost_of
 from service.domain.counting import Count
 from service.domain.errors import InconsistentUsage
 from service.domain.notices import Notice
-from service.domain.output_history import ENOUGH, OutputHistory
+from service.domain.past.output import ENOUGH, OutputHistory
 from service.domain.prices import Free, Price, PriceContext, Unknown
 from service.domain.usage import Usage
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from service.domain.rates import RateLimiter
-from service.domain.secret import Secret
+from service.domain.keys.rates import RateLimiter
+from service.domain.keys.secret import Secret
 from service.limiting.own import MemoryLimiter
 
 __all__ = ["MemoryLimiter", "rate_limiter"]

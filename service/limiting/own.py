@@ -10,7 +10,7 @@ from limits import RateLimitItemPerSecond
 from limits.aio.storage import MemoryStorage
 from limits.aio.strategies import SlidingWindowCounterRateLimiter
 
-from service.domain.rates import Allowance, RateLimit, RateLimiter
+from service.domain.keys.rates import Allowance, RateLimit, RateLimiter
 
 
 class MemoryLimiter(RateLimiter):

@@ -15,8 +15,8 @@ from redis.asyncio import ConnectionPool
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
-from service.domain.rates import Allowance, RateLimit, RateLimiter
-from service.domain.secret import Secret
+from service.domain.keys.rates import Allowance, RateLimit, RateLimiter
+from service.domain.keys.secret import Secret
 from service.limiting.own import MemoryLimiter, taken
 
 REDIS_SECONDS = 0.05

@@ -10,11 +10,11 @@ from typing import Any, Protocol, TypeVar
 from sqlalchemy import Connection, Row, and_, delete, insert, select, tuple_
 from sqlalchemy.dialects.postgresql import insert as insert_new
 
-from service.domain.alerts import DRIFT_DAYS, AlertKind, Delivery, Target, Unit, drifts, reached
-from service.domain.budgets import Budget, Totals, dollars
-from service.domain.calibration import Calibration
 from service.domain.money import canonical
-from service.domain.past_calls import CountedBy
+from service.domain.past.calibration import Calibration
+from service.domain.past.calls import CountedBy
+from service.domain.spending.alerts import DRIFT_DAYS, AlertKind, Delivery, Target, Unit, drifts, reached
+from service.domain.spending.budgets import Budget, Totals, dollars
 from service.store import deliveries
 from service.store.crossings import MarkKind, mark_lost
 from service.store.past_calls import ALL, Read, day_of, read_calibrations

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 from sqlalchemy import Connection, func, insert, select, update
 
-from service.domain.budgets import Balance, Budget, BudgetSpec, Terms, Totals
-from service.domain.ledger import Once
-from service.domain.ledger_errors import BudgetExists, BudgetHasHolds, UnknownBudget
+from service.domain.spending.budgets import Balance, Budget, BudgetSpec, Terms, Totals
+from service.domain.spending.errors import BudgetExists, BudgetHasHolds, UnknownBudget
+from service.domain.spending.ledger import Once
 from service.store.crossings import mark_budget
 from service.store.rows import Charge, micros, moment, terms_values
 from service.store.tables import BUDGET_PERIODS, BUDGET_VERSIONS, BUDGETS

@@ -12,9 +12,9 @@ from typing import Any, TypeAlias
 
 from sqlalchemy import Connection
 
-from service.domain.alerts import reached
-from service.domain.budgets import Budget, Totals
-from service.domain.ledger import Entry, Flag
+from service.domain.spending.alerts import reached
+from service.domain.spending.budgets import Budget, Totals
+from service.domain.spending.ledger import Entry, Flag
 from service.store.rows import Charge, micros
 from service.store.tables import ALERT_MARKS
 from service.store.writing import upsert

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, select, update
 
-from service.domain.alerts import GIVEN_UP_AFTER, AlertKind, Delivery
+from service.domain.spending.alerts import GIVEN_UP_AFTER, AlertKind, Delivery
 from service.store.rows import micros, moment
 from service.store.tables import DELIVERIES
 from service.store.working import padded

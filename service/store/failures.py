@@ -7,7 +7,7 @@ import sqlite3
 
 from sqlalchemy.exc import DBAPIError
 
-from service.domain.ledger_errors import LedgerUnavailable
+from service.domain.spending.errors import LedgerUnavailable
 
 _SQLITE = {
     "SQLITE_FULL": "the disk is full",

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from sqlalchemy import Connection
 
 from service.domain.errors import DomainError
-from service.domain.ledger_errors import Replayed
+from service.domain.spending.errors import Replayed
 from service.store.operations import Operation
 from service.store.working import Working
 

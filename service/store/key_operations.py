@@ -12,11 +12,11 @@ from typing import ClassVar
 
 from sqlalchemy import ColumnElement, Connection, func, insert, or_, select, text, update
 
-from service.domain.access import KeyScope
-from service.domain.budgets import DEFAULT_PROJECT
-from service.domain.key_errors import FirstKeyNotAdmin, KeyRevoked, LastAdminKey, UnknownKey
-from service.domain.keys import Key, KeyOrigin, KeySpec
-from service.domain.ledger import Once
+from service.domain.keys.access import KeyScope
+from service.domain.keys.errors import FirstKeyNotAdmin, KeyRevoked, LastAdminKey, UnknownKey
+from service.domain.keys.keys import Key, KeyOrigin, KeySpec
+from service.domain.spending.budgets import DEFAULT_PROJECT
+from service.domain.spending.ledger import Once
 from service.store.key_rows import key_of, key_values
 from service.store.rows import Charge, micros
 from service.store.tables import KEY_CHANGES, KEYS

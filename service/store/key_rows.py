@@ -8,9 +8,9 @@ from typing import Any
 
 from sqlalchemy import Row
 
-from service.domain.access import KeyScope
-from service.domain.keys import Key, KeyOrigin, KeySpec
-from service.domain.rates import RateLimit
+from service.domain.keys.access import KeyScope
+from service.domain.keys.keys import Key, KeyOrigin, KeySpec
+from service.domain.keys.rates import RateLimit
 from service.store.rows import micros, moment
 
 

@@ -9,9 +9,9 @@ from datetime import datetime
 from sqlalchemy import Connection, bindparam, delete, func, or_, select, tuple_, update
 from sqlalchemy.dialects import postgresql
 
-from service.domain.key_errors import SecretDiffers
-from service.domain.keys import Key, KeyChange, KeyList, Keys, KeySpec
-from service.domain.ledger import Once, Page
+from service.domain.keys.errors import SecretDiffers
+from service.domain.keys.keys import Key, KeyChange, KeyList, Keys, KeySpec
+from service.domain.spending.ledger import Once, Page
 from service.store.key_operations import CreateKey, RevokeKey, RotateKey, SetAdminKey, lock, note, one_key
 from service.store.key_rows import key_of
 from service.store.ledger import SqlLedger

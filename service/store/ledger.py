@@ -13,8 +13,9 @@ from typing import TypeVar
 from sqlalchemy import Connection, make_url
 from sqlalchemy.exc import ArgumentError
 
-from service.domain.budgets import Balance, BudgetSpec, Spender, Terms
-from service.domain.ledger import (
+from service.domain.spending.budgets import Balance, BudgetSpec, Spender, Terms
+from service.domain.spending.errors import LedgerNotOpened, LedgerUnavailable
+from service.domain.spending.ledger import (
     BudgetVersion,
     Entry,
     EntryQuery,
@@ -32,7 +33,6 @@ from service.domain.ledger import (
     SpendRow,
     UsageRecord,
 )
-from service.domain.ledger_errors import LedgerNotOpened, LedgerUnavailable
 from service.store import reading, upkeep
 from service.store.changes import ChangeBudget, CreateBudget, DeleteBudget
 from service.store.migrate import upgrade

@@ -10,7 +10,7 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, text
 
-from service.domain.ledger_errors import LedgerNotOpened
+from service.domain.spending.errors import LedgerNotOpened
 
 _STEPS = Path(__file__).parent / "migrations"
 _LOCK = 0x5765696768  # a number of our own, for PostgreSQL's advisory lock

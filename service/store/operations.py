@@ -10,15 +10,24 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import ClassVar, Protocol, TypeVar
 
-from service.domain.budgets import Budget, checked_tokens, held_nano, shortfalls
-from service.domain.ledger import Entry, Hold, HoldState, Once, ReserveRequest, Settled, Settlement, UsageRecord
-from service.domain.ledger_errors import (
+from service.domain.spending.budgets import Budget, checked_tokens, held_nano, shortfalls
+from service.domain.spending.errors import (
     AlreadySettled,
     BudgetExceeded,
     InvalidAmount,
     ReservationClosed,
 )
-from service.domain.settling import Booking, recorded, settled
+from service.domain.spending.ledger import (
+    Entry,
+    Hold,
+    HoldState,
+    Once,
+    ReserveRequest,
+    Settled,
+    Settlement,
+    UsageRecord,
+)
+from service.domain.spending.settling import Booking, recorded, settled
 from service.store.rows import Charge, HeldRow, micros, new_id
 from service.store.working import Needs, Working
 

@@ -11,12 +11,12 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from sqlalchemy import Connection, Table, delete, func, select, tuple_
 
-from service.domain.budgets import is_label
-from service.domain.calibration import Calibration, calibration_of, error_bucket
-from service.domain.ledger import Entry
-from service.domain.ledger_errors import LedgerNotOpened, LedgerUnavailable
-from service.domain.output_history import ENOUGH, OutputHistory, history_of, output_bucket
-from service.domain.past_calls import DAYS, CountedBy
+from service.domain.past.calibration import Calibration, calibration_of, error_bucket
+from service.domain.past.calls import DAYS, CountedBy
+from service.domain.past.output import ENOUGH, OutputHistory, history_of, output_bucket
+from service.domain.spending.budgets import is_label
+from service.domain.spending.errors import LedgerNotOpened, LedgerUnavailable
+from service.domain.spending.ledger import Entry
 from service.store.rows import micros
 from service.store.tables import CALIBRATION, OUTPUT_HISTORY
 from service.store.writing import add_many

@@ -8,8 +8,9 @@ from decimal import Decimal
 
 from sqlalchemy import ColumnElement, Connection, bindparam, func, select
 
-from service.domain.budgets import Balance, Budget, Spender, Terms, Totals
-from service.domain.ledger import (
+from service.domain.spending.budgets import Balance, Budget, Spender, Terms, Totals
+from service.domain.spending.errors import UnknownBudget, UnknownReservation
+from service.domain.spending.ledger import (
     BudgetVersion,
     Entry,
     EntryQuery,
@@ -20,7 +21,6 @@ from service.domain.ledger import (
     Refusal,
     RefusalCount,
 )
-from service.domain.ledger_errors import UnknownBudget, UnknownReservation
 from service.store.changes import require_known
 from service.store.rows import budget_of, budgets_of, entry_of, first_id, held_of, json_text, micros, moment, totals_of
 from service.store.tables import BUDGET_PERIODS, BUDGET_VERSIONS, BUDGETS, ENTRIES, HOLDS, REFUSALS

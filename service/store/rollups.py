@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from sqlalchemy import Connection, Table, delete, func, insert, literal_column, select
 
-from service.domain.ledger import Entry
+from service.domain.spending.ledger import Entry
 from service.store.rows import micros
 from service.store.spans import DAY
 from service.store.tables import MEASURES, ROLLUP_DAYS, ROLLUPS, TAG_ROLLUP_DAYS, TAG_ROLLUPS

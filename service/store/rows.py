@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import msgspec
 from sqlalchemy import Row
 
-from service.domain.budgets import (
+from service.domain.spending.budgets import (
     Budget,
     BudgetSpec,
     PeriodKind,
@@ -25,7 +25,7 @@ from service.domain.budgets import (
     dollars,
     spent_nano,
 )
-from service.domain.ledger import Entry, Estimate, Flag, Hold, HoldState, Metered
+from service.domain.spending.ledger import Entry, Estimate, Flag, Hold, HoldState, Metered
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 Charge: TypeAlias = tuple[int, int]

@@ -10,8 +10,8 @@ from typing import TypeVar
 from sqlalchemy import Connection, select, update
 from sqlalchemy.dialects.postgresql import insert
 
-from service.domain.ledger_errors import LedgerNotOpened
 from service.domain.ports import Snapshot, SnapshotError
+from service.domain.spending.errors import LedgerNotOpened
 from service.store.failures import unavailable
 from service.store.migrate import upgrade
 from service.store.rows import micros, moment

@@ -30,10 +30,10 @@ from sqlalchemy import (
     values,
 )
 
-from service.domain.budgets import Period, is_label
-from service.domain.intervals import intervals
-from service.domain.ledger import Page, SpendQuery, SpendRow
-from service.domain.ledger_errors import InvalidQuery
+from service.domain.spending.budgets import Period, is_label
+from service.domain.spending.errors import InvalidQuery
+from service.domain.spending.intervals import intervals
+from service.domain.spending.ledger import Page, SpendQuery, SpendRow
 from service.store.rows import micros
 from service.store.spans import Span, cut, times_of
 from service.store.tables import MEASURES, ROLLUP_DAYS, ROLLUPS, TAG_ROLLUP_DAYS, TAG_ROLLUPS

@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, delete, func, select, text
 
-from service.domain.intervals import floor_quarter
-from service.domain.ledger import HoldState, Refusal
+from service.domain.spending.intervals import floor_quarter
+from service.domain.spending.ledger import HoldState, Refusal
 from service.store.rollups import add_up, add_up_days, write_rollups
 from service.store.rows import entry_of, micros, moment
 from service.store.tables import ANSWERS, ENTRIES, HOLDS, MARKS, REFUSALS, ROLLUPS, TAG_ROLLUPS

@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import Connection
 
-from service.domain.ledger_errors import InFlight, LedgerUnavailable
+from service.domain.spending.errors import InFlight, LedgerUnavailable
 from service.store.failures import is_collision, is_lock_timeout, unavailable
 from service.store.groups import carry_out
 from service.store.operations import Operation

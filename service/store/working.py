@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Row, or_, select, text, tuple_
 
-from service.domain.budgets import Balance, Budget, Period, Totals
-from service.domain.ledger import Entry, HoldState, Once
-from service.domain.ledger_errors import InvalidAmount, KeyReused, Replayed, UnknownBudget, UnknownReservation
+from service.domain.spending.budgets import Balance, Budget, Period, Totals
+from service.domain.spending.errors import InvalidAmount, KeyReused, Replayed, UnknownBudget, UnknownReservation
+from service.domain.spending.ledger import Entry, HoldState, Once
 from service.store.crossings import mark_crossings
 from service.store.past_calls import count_entries
 from service.store.rollups import Sums, add_up, write_rollups

@@ -11,7 +11,7 @@ from enum import StrEnum
 import httpx
 
 from service import __version__
-from service.domain.alerts import Delivery, Target
+from service.domain.spending.alerts import Delivery, Target
 from service.webhooks.addresses import AddressRefused, Resolve, addresses_of, resolved
 from service.webhooks.signing import signature
 

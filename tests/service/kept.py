@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from service.domain.keyring import KeyRing
-from service.domain.secret import Secret
+from service.domain.keys.keyring import KeyRing
+from service.domain.keys.secret import Secret
 from service.limiting import MemoryLimiter
 from service.store.keys import SqlKeys
 from service.store.ledger import sql_ledger

@@ -12,9 +12,9 @@ import pytest
 
 from service.app.alerting import Rounds
 from service.app.assembly import Assembly
-from service.domain.budgets import Spender
-from service.domain.ledger import Estimate, Metered, UsageRecord
-from service.domain.ledger_errors import LedgerUnavailable
+from service.domain.spending.budgets import Spender
+from service.domain.spending.errors import LedgerUnavailable
+from service.domain.spending.ledger import Estimate, Metered, UsageRecord
 from service.settings import Settings
 
 PRICED = """

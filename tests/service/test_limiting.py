@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable, Iterator
 
 import pytest
 
-from service.domain.rates import Allowance, RateLimit
-from service.domain.secret import Secret
+from service.domain.keys.rates import Allowance, RateLimit
+from service.domain.keys.secret import Secret
 from service.limiting import MemoryLimiter, rate_limiter, shared
 from service.limiting.shared import RedisLimiter
 from tests.service.redis_server import RedisServer, is_installed

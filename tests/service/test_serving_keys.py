@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from service.app.keys import LOOPBACK, key_ring, open_keys, reach_of
 from service.app.secret import service_secret
 from service.cli import cli
-from service.domain.keyring import Gate, Reach
+from service.domain.keys.keyring import Gate, Reach
 from service.settings import InvalidSetting, Settings
 from service.store.ledger import sql_ledger
 from tests.service.store.conftest import place, postgres

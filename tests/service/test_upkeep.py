@@ -11,9 +11,9 @@ import httpx
 import pytest
 
 from service.app import create_app
-from service.domain.access import KeyScope
-from service.domain.keyring import Gate, KeyRing
-from service.domain.keys import KeySpec
+from service.domain.keys.access import KeyScope
+from service.domain.keys.keyring import Gate, KeyRing
+from service.domain.keys.keys import KeySpec
 from service.store.keys import SqlKeys
 from service.store.ledger import sql_ledger
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from service.configfile import read_config
-from service.domain.alerts import AlertKind, Target
 from service.domain.errors import InvalidConfig
+from service.domain.spending.alerts import AlertKind, Target
 
 SECRET = "not-to-be-shown-anywhere"
 

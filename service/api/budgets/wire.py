@@ -20,7 +20,8 @@ from service.api.budgets.schemas import (
 from service.api.errors import ApiError
 from service.api.holding.booked import booked_name
 from service.api.services import Services
-from service.domain.budgets import (
+from service.domain.money import canonical
+from service.domain.spending.budgets import (
     FOREVER,
     Balance,
     BudgetSpec,
@@ -31,9 +32,8 @@ from service.domain.budgets import (
     dollars,
     limit_nano,
 )
-from service.domain.ledger import BudgetVersion, Page
-from service.domain.ledger_errors import InvalidBudget
-from service.domain.money import canonical
+from service.domain.spending.errors import InvalidBudget
+from service.domain.spending.ledger import BudgetVersion, Page
 
 CHANGEABLE = ("limit_usd", "limit_tokens", "warn_at", "export")
 

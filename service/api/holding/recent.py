@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from service.domain.ledger import Hold
+from service.domain.spending.ledger import Hold
 
 _MOST = 4096
 

@@ -16,13 +16,13 @@ from service.api.pricing.known_cost import ModelMissing, known_cost, tokens_used
 from service.api.pricing.schemas import CostRequest
 from service.api.pricing.wire import bounded, moment
 from service.api.services import Services, worked
-from service.domain.access import Caller
-from service.domain.budgets import Spender
 from service.domain.catalog import Resolution
 from service.domain.errors import UnknownModel
-from service.domain.ledger import Entry, Flag, Once, UsageRecord
+from service.domain.keys.access import Caller
 from service.domain.notices import Notice
 from service.domain.prices import Unknown
+from service.domain.spending.budgets import Spender
+from service.domain.spending.ledger import Entry, Flag, Once, UsageRecord
 
 _EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)  # reports begin later
 

@@ -17,16 +17,16 @@ from service.api.pricing.wire import bounded
 from service.api.services import Services, worked
 from service.api.weighing.requests import model_of, record
 from service.api.weighing.weighed import weighed_of
-from service.domain.access import Caller
-from service.domain.admission import Calls, demand, expectation, most_tokens
-from service.domain.budgets import Spender
 from service.domain.catalog import Resolution
 from service.domain.errors import NoTokenizer, PriceUnknown, UnknownModel
-from service.domain.ledger import Hold, Once, Refusal, ReserveRequest
-from service.domain.ledger_errors import BudgetExceeded, InvalidAmount, OutputUnknown, TokensRequired
+from service.domain.keys.access import Caller
 from service.domain.notices import Notice
 from service.domain.pricemark import price_mark
 from service.domain.prices import Free
+from service.domain.spending.admission import Calls, demand, expectation, most_tokens
+from service.domain.spending.budgets import Spender
+from service.domain.spending.errors import BudgetExceeded, InvalidAmount, OutputUnknown, TokensRequired
+from service.domain.spending.ledger import Hold, Once, Refusal, ReserveRequest
 
 REASONS = (UnknownModel, NoTokenizer, PriceUnknown, OutputUnknown, BudgetExceeded)
 """Why a well-formed request may be refused: 402, never a status that a vendor's SDK tries again."""

@@ -11,8 +11,8 @@ from msgspec import Meta
 
 from service.api.pricing.schemas import Dollars, PlannedInput, ServiceTier, Tags, Tokens, UsageDialect, UsageObject
 from service.api.weighing.schemas import Name
-from service.domain.ledger import Metered
 from service.domain.notices import Notice
+from service.domain.spending.ledger import Metered
 
 MOST_RECORDS = 1000
 

@@ -18,12 +18,12 @@ from service.api.pricing.known_cost import Expected, ModelMissing, known_cost, t
 from service.api.pricing.schemas import CostRequest
 from service.api.pricing.wire import bounded
 from service.api.services import Services, worked
-from service.domain.budgets import dollars
 from service.domain.catalog import Resolution
 from service.domain.errors import UnknownModel
-from service.domain.ledger import Flag, Hold, Metered, Once, Settled, Settlement
 from service.domain.notices import Notice
 from service.domain.pricemark import PriceMark
+from service.domain.spending.budgets import dollars
+from service.domain.spending.ledger import Flag, Hold, Metered, Once, Settled, Settlement
 from service.domain.usage import Usage
 
 _BOOKED_ANYHOW = {"inconsistent_usage": Flag.INCONSISTENT_USAGE, "usage_missing": Flag.UNPRICED}

@@ -8,11 +8,11 @@ from typing import Any, Literal
 from service.api.errors import ApiError
 from service.api.holding.schemas import RecordedCall, Reservation, ReservedEstimate, SettledReservation
 from service.api.pricing.wire import instant
-from service.domain.budgets import dollars, is_label, spent_nano
-from service.domain.ledger import NO_ESTIMATE, Entry, Estimate, Flag, Hold, Metered, Settled
 from service.domain.money import canonical
 from service.domain.notices import Notice
 from service.domain.pricemark import PriceMark
+from service.domain.spending.budgets import dollars, is_label, spent_nano
+from service.domain.spending.ledger import NO_ESTIMATE, Entry, Estimate, Flag, Hold, Metered, Settled
 
 _NOTHING = Metered()
 _NOT_PRICED = frozenset({Flag.UNPRICED, Flag.INCONSISTENT_USAGE})

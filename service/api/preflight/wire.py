@@ -7,13 +7,13 @@ from service.api.preflight.schemas import Alternative, BudgetLeft, PreflightAnsw
 from service.api.preflight.work import Preflight
 from service.api.pricing.schemas import EstimateAnswer, EstimateBatchAnswer
 from service.api.pricing.wire import instant, wire_batch, wire_estimate
-from service.domain.admission import Demand, Offer, budget_objections, demand
-from service.domain.budgets import Balance, dollars
 from service.domain.catalog import Accuracy
 from service.domain.errors import PriceUnknown
-from service.domain.ledger import Hold
-from service.domain.ledger_errors import OutputUnknown
 from service.domain.money import canonical
+from service.domain.spending.admission import Demand, Offer, budget_objections, demand
+from service.domain.spending.budgets import Balance, dollars
+from service.domain.spending.errors import OutputUnknown
+from service.domain.spending.ledger import Hold
 
 
 def wire_preflight(seen: Preflight, hold: Hold | None) -> PreflightAnswer:

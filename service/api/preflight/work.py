@@ -24,8 +24,11 @@ from service.api.pricing.wire import bounded
 from service.api.services import Services, worked
 from service.api.weighing.requests import model_of, record
 from service.api.weighing.weighed import Weighed, weighed_of
-from service.domain.access import KeyScope
-from service.domain.admission import (
+from service.domain.errors import InconsistentUsage, InexactCount, NoTokenizer, UnknownModel
+from service.domain.estimate import CallPlan
+from service.domain.keys.access import KeyScope
+from service.domain.notices import Notice
+from service.domain.spending.admission import (
     Calls,
     Limits,
     Objection,
@@ -38,12 +41,9 @@ from service.domain.admission import (
     objection,
     objections,
 )
-from service.domain.budgets import Balance, Spender
-from service.domain.errors import InconsistentUsage, InexactCount, NoTokenizer, UnknownModel
-from service.domain.estimate import CallPlan
-from service.domain.ledger import Hold, Once
-from service.domain.ledger_errors import BudgetExceeded, InvalidAmount, TokensRequired
-from service.domain.notices import Notice
+from service.domain.spending.budgets import Balance, Spender
+from service.domain.spending.errors import BudgetExceeded, InvalidAmount, TokensRequired
+from service.domain.spending.ledger import Hold, Once
 
 _DEARER = 16  # a byte that is counted for a dozen models more
 _NOT_COUNTED = (NoTokenizer, InexactCount, InconsistentUsage, TokenizerError, ApiError)

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from service.api.pricing.schemas import ForeseenInput
 from service.api.services import Services
-from service.domain.calibration import calibrated, uncalibrated
 from service.domain.catalog import Resolution
 from service.domain.counting import Count
 from service.domain.estimate import CallPlan, expecting, expecting_nothing
-from service.domain.ledger_errors import LedgerUnavailable
-from service.domain.past_calls import CountedBy
+from service.domain.past.calibration import calibrated, uncalibrated
+from service.domain.past.calls import CountedBy
+from service.domain.spending.errors import LedgerUnavailable
 
 _HISTORY = "history"
 

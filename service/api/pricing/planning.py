@@ -18,12 +18,12 @@ from service.api.pricing.schemas import (
 from service.api.pricing.wire import moment
 from service.api.services import Services
 from service.api.weighing.weighed import Weighed
-from service.domain.admission import Calls
 from service.domain.catalog import Resolution
 from service.domain.counting import Count
 from service.domain.estimate import CacheUse, CallPlan, estimate
 from service.domain.framing import message_framing
 from service.domain.prices import Free, Price, PriceContext, Unknown
+from service.domain.spending.admission import Calls
 
 FEW = 100
 """Estimates that take no time to speak of."""

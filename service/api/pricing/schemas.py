@@ -15,7 +15,7 @@ from service.domain.compare import CompareItem, ScriptTokens
 from service.domain.counting import Breakdown, TokenizerInfo
 from service.domain.estimate import ContextFit
 from service.domain.notices import Notice
-from service.domain.output_history import OutputHistory
+from service.domain.past.output import OutputHistory
 from service.domain.remote import RemoteSource
 
 Tokens = Annotated[int, Meta(ge=0, le=10**12)]

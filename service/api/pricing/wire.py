@@ -28,7 +28,7 @@ from service.domain.costing import Component, Cost
 from service.domain.estimate import Affordable, CostRange, Estimate, summed
 from service.domain.money import canonical
 from service.domain.notices import Notice
-from service.domain.output_history import OutputHistory
+from service.domain.past.output import OutputHistory
 from service.domain.prices import Free as FreePrice
 from service.domain.prices import Price, PriceRow, Rate, Unknown
 from service.domain.remote import RemoteCount

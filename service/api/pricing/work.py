@@ -35,15 +35,15 @@ from service.api.services import Later, Services
 from service.api.weighing.remote import counted_by_vendor, refuse_remote
 from service.api.weighing.requests import model_of, record
 from service.api.weighing.weighed import Weighed, weighed_of
-from service.domain.budgets import DEFAULT_PROJECT
 from service.domain.catalog import Resolution
 from service.domain.compare import MOST_CHARACTERS, CompareRow, by_script, cheapest, compare_row, in_order, scripts_of
 from service.domain.counting import Count, Scale
 from service.domain.estimate import CallPlan, estimate, summed
 from service.domain.framing import message_framing
 from service.domain.notices import Notice
-from service.domain.output_history import OutputHistory
+from service.domain.past.output import OutputHistory
 from service.domain.prices import Free, Price, Unknown
+from service.domain.spending.budgets import DEFAULT_PROJECT
 
 _encode = msgspec.json.Encoder().encode
 _MOST_COMPARED = 1000

@@ -10,7 +10,7 @@ from typing import TypeVar
 from fastapi import Response
 from fastapi.responses import StreamingResponse
 
-from service.domain.ledger import Page
+from service.domain.spending.ledger import Page
 
 T = TypeVar("T")
 

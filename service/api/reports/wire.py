@@ -9,10 +9,10 @@ import msgspec
 
 from service.api.budgets.wire import usd
 from service.api.reports.schemas import EntryAnswer, EntryEstimate, EntryUsage, RefusalRow, SpendRowAnswer
-from service.domain.budgets import dollars
-from service.domain.ledger import Entry, Flag, RefusalCount, SpendRow
 from service.domain.money import canonical
 from service.domain.pricemark import PriceMark
+from service.domain.spending.budgets import dollars
+from service.domain.spending.ledger import Entry, Flag, RefusalCount, SpendRow
 
 SPEND_COLUMNS = SpendRowAnswer.__struct_fields__
 ENTRY_COLUMNS = (

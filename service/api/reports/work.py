@@ -29,11 +29,11 @@ from service.api.reports.wire import (
     wire_spend_row,
 )
 from service.api.services import Services
-from service.domain.access import KeyScope
-from service.domain.budgets import PeriodKind, is_label, period_at
-from service.domain.intervals import floor_quarter
-from service.domain.ledger import EntryQuery, SpendQuery
-from service.domain.ledger_errors import InvalidBudget, InvalidQuery
+from service.domain.keys.access import KeyScope
+from service.domain.spending.budgets import PeriodKind, is_label, period_at
+from service.domain.spending.errors import InvalidBudget, InvalidQuery
+from service.domain.spending.intervals import floor_quarter
+from service.domain.spending.ledger import EntryQuery, SpendQuery
 
 SPEND = ("start", "end", "group_by", "interval", "timezone", "cursor", "limit", "format")
 ENTRIES = ("start", "end", "model", "provider", "cursor", "limit", "format")

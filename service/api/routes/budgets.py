@@ -16,9 +16,9 @@ from service.api.openapi import Operation
 from service.api.projects import project_of
 from service.api.queries import page_cursor, parameters, whole_number
 from service.api.services import Services
-from service.domain.access import KeyScope
-from service.domain.budgets import is_budget_name
-from service.domain.ledger_errors import UnknownBudget
+from service.domain.keys.access import KeyScope
+from service.domain.spending.budgets import is_budget_name
+from service.domain.spending.errors import UnknownBudget
 
 _encode = msgspec.json.Encoder().encode
 _LARGEST_PAGE = 1000

@@ -12,11 +12,11 @@ from service.api.exchange import Exchange
 from service.api.openapi import Operation
 from service.api.services import Services
 from service.api.weighing.schemas import ModelList, ModelRow, TokenizerList, TokenizerRow
-from service.domain.access import Caller, KeyScope
-from service.domain.calibration import Calibration
 from service.domain.catalog import Accuracy, ModelSpec
-from service.domain.ledger_errors import LedgerUnavailable
-from service.domain.past_calls import CountedBy
+from service.domain.keys.access import Caller, KeyScope
+from service.domain.past.calibration import Calibration
+from service.domain.past.calls import CountedBy
+from service.domain.spending.errors import LedgerUnavailable
 
 _MODELS = Operation("Every model, with its tokenizer, its accuracy and its limits.", answers=(ModelList,))
 _TOKENIZERS = Operation("Every vocabulary, with its size, engine, hash, licence and source.", answers=(TokenizerList,))

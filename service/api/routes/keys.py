@@ -27,11 +27,11 @@ from service.api.openapi import Operation
 from service.api.projects import project_of
 from service.api.queries import PROJECT, parameters, whole_number
 from service.api.services import Services
-from service.domain.key_errors import AlreadyCreated, InvalidKey, UnknownKey
-from service.domain.keyring import Issued
-from service.domain.keys import MAX_OVERLAP_SECONDS, Key, KeySpec, is_key_id, scopes_of
-from service.domain.ledger_errors import InvalidQuery, Replayed
-from service.domain.rates import RateLimit
+from service.domain.keys.errors import AlreadyCreated, InvalidKey, UnknownKey
+from service.domain.keys.keyring import Issued
+from service.domain.keys.keys import MAX_OVERLAP_SECONDS, Key, KeySpec, is_key_id, scopes_of
+from service.domain.keys.rates import RateLimit
+from service.domain.spending.errors import InvalidQuery, Replayed
 
 _MOST = 1000
 

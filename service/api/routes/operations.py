@@ -11,7 +11,7 @@ from fastapi import APIRouter, Response
 from service.api.openapi import Operation
 from service.api.services import Services
 from service.api.weighing.schemas import Health
-from service.domain.ledger_health import Word
+from service.domain.spending.health import Word
 from service.metrics import CONTENT_TYPE
 
 _LIVE = Operation("Whether the process runs.", answers=(Health,))

@@ -26,9 +26,9 @@ from service.api.once import written
 from service.api.openapi import Operation
 from service.api.queries import named_project
 from service.api.services import Services
-from service.domain.ledger import Once, Settled
-from service.domain.ledger_errors import UnknownReservation
 from service.domain.notices import Notice
+from service.domain.spending.errors import UnknownReservation
+from service.domain.spending.ledger import Once, Settled
 
 _RESERVE = Operation(
     "Hold what a call may cost of every budget that counts it, or of none: 402 says which it does not fit.",

@@ -16,8 +16,8 @@ from service.api.once import written
 from service.api.openapi import Operation
 from service.api.queries import named_project
 from service.api.services import Services
-from service.domain.ledger import Entry
 from service.domain.notices import Notice
+from service.domain.spending.ledger import Entry
 
 _USAGE = Operation(
     "Book one call that was made without a reservation, or up to 1,000 of them, all or none.",

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from service.domain.calibration import Calibration
 from service.domain.counting import TokenizerInfo
+from service.domain.past.calibration import Calibration
 from service.domain.remote import RemoteMode
 
 Id = Annotated[int, Meta(ge=0, le=2**31 - 1)]

@@ -14,8 +14,8 @@ from service.api.services import Services
 from service.app import layered
 from service.app.assembly import inner_app
 from service.app.observing import ObservedLedger
-from service.domain.access import ANYONE, Caller
-from service.domain.ledger_health import LedgerHealth
+from service.domain.keys.access import ANYONE, Caller
+from service.domain.spending.health import LedgerHealth
 from service.metrics import Metrics
 from tests.service.conftest import Api
 from tests.service.store.places import Place

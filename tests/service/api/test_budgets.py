@@ -8,10 +8,10 @@ from decimal import Decimal
 import jsonschema
 import pytest
 
-from service.domain.access import Caller, KeyScope
-from service.domain.budgets import Spender
-from service.domain.ledger import Metered, UsageRecord
-from service.domain.ledger_errors import BudgetExceeded
+from service.domain.keys.access import Caller, KeyScope
+from service.domain.spending.budgets import Spender
+from service.domain.spending.errors import BudgetExceeded
+from service.domain.spending.ledger import Metered, UsageRecord
 from tests.service.api.ledgers import LedgerApi, code
 from tests.service.store.places import START, asked, usd
 

@@ -13,8 +13,8 @@ import pytest
 from service.api.services import Services
 from service.app import build_app
 from service.app.learning import show_errors_once
-from service.domain.budgets import Spender
-from service.domain.ledger import Estimate, Metered, UsageRecord
+from service.domain.spending.budgets import Spender
+from service.domain.spending.ledger import Estimate, Metered, UsageRecord
 from service.store.ledger import SqlLedger, sql_ledger
 from service.store.past_calls import SqlPastCalls
 from tests.service.conftest import Api

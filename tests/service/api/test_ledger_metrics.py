@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 
 from service.app.watching import look
-from service.domain.budgets import Spender
-from service.domain.ledger import Flag, Metered, Refusal, Settlement, UsageRecord
-from service.domain.ledger_errors import LedgerUnavailable, Replayed
+from service.domain.spending.budgets import Spender
+from service.domain.spending.errors import LedgerUnavailable, Replayed
+from service.domain.spending.ledger import Flag, Metered, Refusal, Settlement, UsageRecord
 from service.ledger_metrics import MOST_BUDGETS
 from service.store.ledger import sql_ledger
 from tests.service.api.ledgers import LedgerApi

@@ -10,7 +10,7 @@ from fastapi import Request
 from service.api.errors import ApiError
 from service.api.exchange import Exchange
 from service.api.projects import project_of
-from service.domain.access import ANYONE, Caller, KeyScope
+from service.domain.keys.access import ANYONE, Caller, KeyScope
 
 ALL_BUT_ADMIN = Caller("mine", "k1", frozenset(KeyScope) - {KeyScope.ADMIN})
 ADMIN = Caller("mine", "k1", frozenset({KeyScope.ADMIN}))

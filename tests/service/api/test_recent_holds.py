@@ -11,8 +11,8 @@ import pytest
 from service.api.holding.recent import RecentHolds
 from service.app import layered
 from service.app.assembly import inner_app
-from service.domain.budgets import Spender
-from service.domain.ledger import NO_ESTIMATE, Hold, HoldState
+from service.domain.spending.budgets import Spender
+from service.domain.spending.ledger import NO_ESTIMATE, Hold, HoldState
 from tests.service.conftest import Api
 
 ASKED = {"model": "gpt-4o", "text": "Hello, World!", "max_output_tokens": 100}

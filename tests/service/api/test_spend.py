@@ -15,10 +15,10 @@ from zoneinfo import ZoneInfo
 import jsonschema
 import pytest
 
-from service.domain.access import Caller, KeyScope
-from service.domain.budgets import Spender
-from service.domain.ledger import Estimate, Flag, Metered, Refusal, ReserveRequest, Settlement, UsageRecord
-from service.domain.ledger_errors import LedgerUnavailable
+from service.domain.keys.access import Caller, KeyScope
+from service.domain.spending.budgets import Spender
+from service.domain.spending.errors import LedgerUnavailable
+from service.domain.spending.ledger import Estimate, Flag, Metered, Refusal, ReserveRequest, Settlement, UsageRecord
 from tests.service.api.ledgers import LedgerApi, code
 from tests.service.store.places import START, usd
 

@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from service.cli import cli
-from service.domain.budgets import Spender
-from service.domain.ledger import EntryQuery, UsageRecord
+from service.domain.spending.budgets import Spender
+from service.domain.spending.ledger import EntryQuery, UsageRecord
 from service.store.ledger import sql_ledger
 from service.store.sqlite import FILE_NAME
 

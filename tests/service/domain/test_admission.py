@@ -8,7 +8,11 @@ from decimal import Decimal
 
 import pytest
 
-from service.domain.admission import (
+from service.domain.counting import Breakdown, Count, TokenizerInfo
+from service.domain.errors import PriceUnknown
+from service.domain.estimate import ContextFit, CostRange, Estimate
+from service.domain.prices import Unknown
+from service.domain.spending.admission import (
     Calls,
     Demand,
     Limits,
@@ -20,12 +24,18 @@ from service.domain.admission import (
     expectation,
     objections,
 )
-from service.domain.budgets import FOREVER, Balance, Budget, BudgetSpec, Scope, ScopeKind, Spender, Terms, Totals
-from service.domain.counting import Breakdown, Count, TokenizerInfo
-from service.domain.errors import PriceUnknown
-from service.domain.estimate import ContextFit, CostRange, Estimate
-from service.domain.ledger_errors import OutputUnknown
-from service.domain.prices import Unknown
+from service.domain.spending.budgets import (
+    FOREVER,
+    Balance,
+    Budget,
+    BudgetSpec,
+    Scope,
+    ScopeKind,
+    Spender,
+    Terms,
+    Totals,
+)
+from service.domain.spending.errors import OutputUnknown
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 

@@ -6,9 +6,9 @@ from decimal import Decimal
 
 import pytest
 
-from service.domain.alerts import AlertKind, Unit, drifts, reached, wait_after
-from service.domain.budgets import MAX_LIMIT_NANO, Terms, Totals
-from service.domain.calibration import Calibration
+from service.domain.past.calibration import Calibration
+from service.domain.spending.alerts import AlertKind, Unit, drifts, reached, wait_after
+from service.domain.spending.budgets import MAX_LIMIT_NANO, Terms, Totals
 
 WARNING, EXCEEDED = AlertKind.BUDGET_WARNING, AlertKind.BUDGET_EXCEEDED
 

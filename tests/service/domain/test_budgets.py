@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.domain.budgets import (
+from service.domain.spending.budgets import (
     FOREVER,
     MAX_AMOUNT_NANO,
     MAX_LIMIT_NANO,
@@ -30,7 +30,7 @@ from service.domain.budgets import (
     shortfalls,
     spent_nano,
 )
-from service.domain.ledger_errors import InvalidAmount, InvalidBudget, TokensRequired
+from service.domain.spending.errors import InvalidAmount, InvalidBudget, TokensRequired
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 NOTHING = Totals()

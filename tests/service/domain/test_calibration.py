@@ -10,12 +10,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from service.domain import calibration, output_history
-from service.domain.budgets import Spender
-from service.domain.calibration import Calibration, bucket_of, calibrated, calibration_of, error_bucket, quantile
 from service.domain.counting import Breakdown, Count, TokenizerInfo
-from service.domain.ledger import Entry, Estimate, Flag, Metered
-from service.domain.output_history import OutputHistory, history_of
+from service.domain.past import calibration
+from service.domain.past import output as output_history
+from service.domain.past.calibration import Calibration, bucket_of, calibrated, calibration_of, error_bucket, quantile
+from service.domain.past.output import OutputHistory, history_of
+from service.domain.spending.budgets import Spender
+from service.domain.spending.ledger import Entry, Estimate, Flag, Metered
 
 AT = datetime(2026, 11, 20, tzinfo=UTC)
 ENTRY = Entry(

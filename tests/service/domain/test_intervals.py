@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from service.domain.intervals import intervals
-from service.domain.ledger_errors import InvalidBudget, InvalidQuery
+from service.domain.spending.errors import InvalidBudget, InvalidQuery
+from service.domain.spending.intervals import intervals
 
 
 def at(text: str) -> datetime:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from service.domain.ledger_health import WRITES_REMEMBERED, LedgerHealth
+from service.domain.spending.health import WRITES_REMEMBERED, LedgerHealth
 
 
 class Seen:

@@ -11,7 +11,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from service.domain.ledger_errors import BudgetExceeded, LedgerUnavailable
+from service.domain.spending.errors import BudgetExceeded, LedgerUnavailable
 from service.store.ledger import SqlLedger, sql_ledger
 from tests.service.store.places import asked, cost
 

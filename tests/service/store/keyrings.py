@@ -10,10 +10,10 @@ from typing import TypeVar
 
 import pytest
 
-from service.domain.access import KeyScope
-from service.domain.keyring import Issued, KeyRing
-from service.domain.keys import KeySpec
-from service.domain.secret import Secret
+from service.domain.keys.access import KeyScope
+from service.domain.keys.keyring import Issued, KeyRing
+from service.domain.keys.keys import KeySpec
+from service.domain.keys.secret import Secret
 from service.store.keys import SqlKeys
 from service.store.ledger import SqlLedger
 from tests.service.store.places import Place

@@ -13,8 +13,8 @@ from typing import TypeVar
 
 from sqlalchemy import Connection, select
 
-from service.domain.budgets import NANO, BudgetSpec, Spender, Terms, Totals
-from service.domain.ledger import Metered, ReserveRequest, Settlement
+from service.domain.spending.budgets import NANO, BudgetSpec, Spender, Terms, Totals
+from service.domain.spending.ledger import Metered, ReserveRequest, Settlement
 from service.store.ledger import SqlLedger, sql_ledger
 from service.store.rows import held_of, totals_of
 from service.store.tables import BUDGET_PERIODS, BUDGETS, ENTRIES, HOLDS, ROLLUP_DAYS, ROLLUPS

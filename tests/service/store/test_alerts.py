@@ -12,9 +12,9 @@ from decimal import Decimal
 import pytest
 from sqlalchemy import func, select
 
-from service.domain.alerts import GIVEN_UP_AFTER, AlertKind, Delivery, Target
-from service.domain.budgets import NANO, BudgetSpec, PeriodKind, Terms
-from service.domain.ledger import Estimate, Flag, Metered, Settlement, UsageRecord
+from service.domain.spending.alerts import GIVEN_UP_AFTER, AlertKind, Delivery, Target
+from service.domain.spending.budgets import NANO, BudgetSpec, PeriodKind, Terms
+from service.domain.spending.ledger import Estimate, Flag, Metered, Settlement, UsageRecord
 from service.store.alerts import SqlAlerts
 from service.store.ledger import SqlLedger
 from service.store.tables import ALERT_MARKS, ALERTS, DELIVERIES

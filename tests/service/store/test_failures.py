@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from service.domain.budgets import NANO
-from service.domain.ledger_errors import LedgerNotOpened, LedgerUnavailable
+from service.domain.spending.budgets import NANO
+from service.domain.spending.errors import LedgerNotOpened, LedgerUnavailable
 from service.store.ledger import SqlLedger, sql_ledger
 from service.store.sqlite import FILE_NAME
 from tests.service.store.places import Place, asked, audited, budget, cost, totals
@@ -210,7 +210,7 @@ def test_a_newer_schema_is_refused(url: str, request: pytest.FixtureRequest, tmp
 FULL = """
 import asyncio, resource, sys
 from tests.service.store.places import *
-from service.domain.ledger_errors import LedgerUnavailable
+from service.domain.spending.errors import LedgerUnavailable
 async def work(ledger):
     await ledger.create_budget(budget(limit=None), by="me")
     held, problem = 0, None
@@ -233,7 +233,7 @@ Place("", Path(sys.argv[1])).run(work)
 UNWRITABLE = """
 import asyncio, concurrent.futures.thread, os, sys
 from tests.service.store.places import *
-from service.domain.ledger_errors import LedgerUnavailable
+from service.domain.spending.errors import LedgerUnavailable
 os.setuid(65534)
 async def work():
     ledger = Place("", Path(sys.argv[1])).ledger()

@@ -8,13 +8,13 @@ from datetime import timedelta
 
 import pytest
 
-from service.domain.access import KeyScope
-from service.domain.key_errors import FirstKeyNotAdmin, KeyRevoked, LastAdminKey, SecretDiffers, UnknownKey
-from service.domain.keyring import Gate, KeyRing, Reach
-from service.domain.keys import new_text
-from service.domain.ledger import Once
-from service.domain.ledger_errors import KeyReused, Replayed
-from service.domain.secret import Secret
+from service.domain.keys.access import KeyScope
+from service.domain.keys.errors import FirstKeyNotAdmin, KeyRevoked, LastAdminKey, SecretDiffers, UnknownKey
+from service.domain.keys.keyring import Gate, KeyRing, Reach
+from service.domain.keys.keys import new_text
+from service.domain.keys.secret import Secret
+from service.domain.spending.errors import KeyReused, Replayed
+from service.domain.spending.ledger import Once
 from service.store.key_operations import SETTING
 from tests.service.store.keyrings import ADMIN, COUNTER, SECRET, Process, run
 from tests.service.store.places import START

@@ -9,13 +9,13 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import select
 
-from service.domain.access import KeyScope
-from service.domain.key_errors import InvalidKey
-from service.domain.keyring import REFRESH_SECONDS, Gate, KeyRing, Reach
-from service.domain.keys import scopes_of
-from service.domain.ledger_errors import LedgerUnavailable
-from service.domain.rates import RateLimit
-from service.domain.secret import Secret
+from service.domain.keys.access import KeyScope
+from service.domain.keys.errors import InvalidKey
+from service.domain.keys.keyring import REFRESH_SECONDS, Gate, KeyRing, Reach
+from service.domain.keys.keys import scopes_of
+from service.domain.keys.rates import RateLimit
+from service.domain.keys.secret import Secret
+from service.domain.spending.errors import LedgerUnavailable
 from service.store.tables import KEYS
 from service.store.workers import WAIT_SECONDS
 from tests.service.store.keyrings import ADMIN, COUNTER, SECRET, Process, run

@@ -9,9 +9,8 @@ from decimal import Decimal
 
 import pytest
 
-from service.domain.budgets import NANO, BudgetSpec, PeriodKind, Scope, ScopeKind, Spender, Terms, Totals
-from service.domain.ledger import Estimate, Flag, HoldState, Metered, Once, Settled, UsageRecord
-from service.domain.ledger_errors import (
+from service.domain.spending.budgets import NANO, BudgetSpec, PeriodKind, Scope, ScopeKind, Spender, Terms, Totals
+from service.domain.spending.errors import (
     AlreadySettled,
     BudgetExceeded,
     BudgetExists,
@@ -24,6 +23,7 @@ from service.domain.ledger_errors import (
     UnknownBudget,
     UnknownReservation,
 )
+from service.domain.spending.ledger import Estimate, Flag, HoldState, Metered, Once, Settled, UsageRecord
 from service.store.ledger import SqlLedger
 from tests.service.store.places import SPENDER, START, Place, asked, audited, budget, cost, totals, usd
 

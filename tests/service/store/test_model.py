@@ -23,9 +23,9 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from service.domain.budgets import BudgetSpec, Scope, ScopeKind, Spender, Terms, Totals, dollars
 from service.domain.errors import DomainError
-from service.domain.ledger import Flag, Metered, ReserveRequest, Settlement, UsageRecord
+from service.domain.spending.budgets import BudgetSpec, Scope, ScopeKind, Spender, Terms, Totals, dollars
+from service.domain.spending.ledger import Flag, Metered, ReserveRequest, Settlement, UsageRecord
 from service.store.ledger import SqlLedger
 from tests.service.store.places import START, Place, TestClock, audited
 

@@ -12,11 +12,11 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import func, select
 
-from service.domain.calibration import bucket_of, calibration_of
-from service.domain.ledger import Estimate, Flag, Metered, Settlement, UsageRecord
-from service.domain.ledger_errors import InvalidAmount, LedgerUnavailable, Replayed
-from service.domain.output_history import OutputHistory
-from service.domain.past_calls import CountedBy
+from service.domain.past.calibration import bucket_of, calibration_of
+from service.domain.past.calls import CountedBy
+from service.domain.past.output import OutputHistory
+from service.domain.spending.errors import InvalidAmount, LedgerUnavailable, Replayed
+from service.domain.spending.ledger import Estimate, Flag, Metered, Settlement, UsageRecord
 from service.store.ledger import SqlLedger, sql_ledger
 from service.store.past_calls import SqlPastCalls
 from service.store.tables import CALIBRATION, OUTPUT_HISTORY

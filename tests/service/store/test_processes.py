@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select
 
-from service.domain.budgets import NANO
-from service.domain.ledger import Hold, HoldState
-from service.domain.ledger_errors import BudgetExceeded, InFlight
+from service.domain.spending.budgets import NANO
+from service.domain.spending.errors import BudgetExceeded, InFlight
+from service.domain.spending.ledger import Hold, HoldState
 from service.store.ledger import SWEEP_SECONDS, SqlLedger
 from service.store.tables import ENTRIES, HOLDS
 from service.store.workers import WAIT_SECONDS

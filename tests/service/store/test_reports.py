@@ -11,9 +11,9 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import Connection, delete, select, update
 
-from service.domain.budgets import NANO, PeriodKind, Spender, period_at
-from service.domain.ledger import EntryQuery, Metered, Refusal, SpendQuery, SpendRow, UsageRecord
-from service.domain.ledger_errors import AlreadySettled, InvalidQuery
+from service.domain.spending.budgets import NANO, PeriodKind, Spender, period_at
+from service.domain.spending.errors import AlreadySettled, InvalidQuery
+from service.domain.spending.ledger import EntryQuery, Metered, Refusal, SpendQuery, SpendRow, UsageRecord
 from service.store.ledger import SqlLedger
 from service.store.tables import ANSWERS, HOLDS, ROLLUP_DAYS, ROLLUPS, TAG_ROLLUP_DAYS, TAG_ROLLUPS
 from tests.service.store.places import SPENDER, START, Place, asked, audited, cost, read, usd

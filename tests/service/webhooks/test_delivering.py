@@ -11,9 +11,9 @@ from decimal import Decimal
 import pytest
 
 from service.app.alerting import Courier
-from service.domain.alerts import Target
-from service.domain.budgets import NANO, Terms
-from service.domain.ledger import UsageRecord
+from service.domain.spending.alerts import Target
+from service.domain.spending.budgets import NANO, Terms
+from service.domain.spending.ledger import UsageRecord
 from service.store.alerts import SqlAlerts
 from service.store.ledger import SqlLedger, sql_ledger
 from service.webhooks import Outcome, Sender

@@ -16,7 +16,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from service.domain.alerts import AlertKind, Delivery, Target
+from service.domain.spending.alerts import AlertKind, Delivery, Target
 from service.webhooks import Outcome, Sender, signature
 from service.webhooks.addresses import is_public, resolved
 

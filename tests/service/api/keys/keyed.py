@@ -12,10 +12,10 @@ import httpx
 
 from service.api.services import Services
 from service.app import build_app
-from service.domain.access import KeyScope
-from service.domain.keyring import Issued
-from service.domain.keys import KeySpec
-from service.domain.rates import RateLimit
+from service.domain.keys.access import KeyScope
+from service.domain.keys.keyring import Issued
+from service.domain.keys.keys import KeySpec
+from service.domain.keys.rates import RateLimit
 from tests.service.conftest import Api
 from tests.service.kept import kept
 

@@ -8,9 +8,9 @@ import json
 import pytest
 
 from service.api.scopes import OPEN
-from service.domain.access import KeyScope
-from service.domain.keyring import Gate, Reach
-from service.domain.ledger_errors import LedgerUnavailable
+from service.domain.keys.access import KeyScope
+from service.domain.keys.keyring import Gate, Reach
+from service.domain.spending.errors import LedgerUnavailable
 from tests.service.api.keys.keyed import ALL, COUNT, KeyedApi, codes
 
 GEMINI = "/v1beta/models/gemini-2.0-flash:countTokens"

@@ -17,9 +17,9 @@ from service.api.application import build_api
 from service.api.scopes import OPEN, SCOPES, needed
 from service.api.services import Services
 from service.api.vendors.paths import ROUTES as VENDOR_ROUTES
-from service.domain.access import KeyScope
-from service.domain.budgets import BudgetSpec, Spender, Terms
-from service.domain.ledger import Refusal, ReserveRequest, UsageRecord
+from service.domain.keys.access import KeyScope
+from service.domain.spending.budgets import BudgetSpec, Spender, Terms
+from service.domain.spending.ledger import Refusal, ReserveRequest, UsageRecord
 from service.store.tables import KEYS, METADATA
 from tests.service.api.keys.keyed import ALL, KeyedApi
 from tests.service.conftest import Api

@@ -6,9 +6,9 @@ import asyncio
 from dataclasses import replace
 
 from service.app import build_app
-from service.domain.access import KeyScope
-from service.domain.keyring import KeyRing
-from service.domain.rates import RateLimit
+from service.domain.keys.access import KeyScope
+from service.domain.keys.keyring import KeyRing
+from service.domain.keys.rates import RateLimit
 from tests.service.api.keys.keyed import COUNT, KeyedApi
 from tests.service.conftest import Api
 

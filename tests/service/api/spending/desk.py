@@ -14,8 +14,8 @@ import httpx
 
 from service.api.services import Services
 from service.app import build_app
-from service.domain.budgets import NANO, BudgetSpec, Terms, Totals
-from service.domain.ledger import Entry, EntryQuery
+from service.domain.spending.budgets import NANO, BudgetSpec, Terms, Totals
+from service.domain.spending.ledger import Entry, EntryQuery
 from service.store.ledger import SqlLedger
 from tests.service.conftest import Api
 from tests.service.store.places import Place, audited

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from service.app import build_app
-from service.domain.budgets import Totals
-from service.domain.ledger import Hold, Once, ReserveRequest
-from service.domain.ledger_errors import InFlight
+from service.domain.spending.budgets import Totals
+from service.domain.spending.errors import InFlight
+from service.domain.spending.ledger import Hold, Once, ReserveRequest
 from service.store.ledger import SqlLedger
 from tests.service.api.spending.desk import Desk
 from tests.service.conftest import Api

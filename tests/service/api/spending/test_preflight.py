@@ -13,8 +13,8 @@ from service.api.exchange import Exchange
 from service.api.pool import CountPool
 from service.app import build_app, layered
 from service.app.assembly import inner_app
-from service.domain.access import Caller, KeyScope
-from service.domain.budgets import Scope, ScopeKind, Totals
+from service.domain.keys.access import Caller, KeyScope
+from service.domain.spending.budgets import Scope, ScopeKind, Totals
 from service.store.ledger import sql_ledger
 from tests.service.api.spending.desk import Desk, refusal_counts
 from tests.service.conftest import Api

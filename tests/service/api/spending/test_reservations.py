@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from service.app import build_app
-from service.domain.budgets import NANO, Scope, ScopeKind, Totals
+from service.domain.spending.budgets import NANO, Scope, ScopeKind, Totals
 from service.store.ledger import sql_ledger
 from tests.service.api.spending.desk import Desk, refusal_counts
 from tests.service.conftest import Api

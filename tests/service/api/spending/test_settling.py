@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from service.domain.budgets import NANO, Totals
+from service.domain.spending.budgets import NANO, Totals
 from tests.service.api.spending.desk import Desk
 
 HELLO = {"model": "own", "text": "Hello, World!", "max_output_tokens": 100}

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from service.domain.budgets import PeriodKind, Scope, ScopeKind, Totals
-from service.domain.ledger import Flag
+from service.domain.spending.budgets import PeriodKind, Scope, ScopeKind, Totals
+from service.domain.spending.ledger import Flag
 from tests.service.api.spending.desk import Desk
 
 USED = {"input_tokens": 1000, "output_tokens": 100}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
-from service.domain.budgets import Period, PeriodKind, period_at
-from service.domain.ledger_errors import InvalidQuery
+from service.domain.spending.budgets import Period, PeriodKind, period_at
+from service.domain.spending.errors import InvalidQuery
 
 MAX_INTERVALS = 10_000
 INTERVALS = ("hour", "day", "week", "month")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from service.domain.budgets import checked_tokens, spent_nano
-from service.domain.ledger import Flag, Hold, HoldState, Metered, Settlement, UsageRecord
+from service.domain.spending.budgets import checked_tokens, spent_nano
+from service.domain.spending.ledger import Flag, Hold, HoldState, Metered, Settlement, UsageRecord
 
 _NOT_PRICED = frozenset({Flag.UNPRICED, Flag.INCONSISTENT_USAGE})
 _GIVEN = _NOT_PRICED | {Flag.PARTIAL}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from service.domain.errors import DomainError
-from service.domain.ledger_errors import LedgerNotOpened
+from service.domain.spending.errors import LedgerNotOpened
 
 
 class InvalidKey(DomainError):

@@ -16,13 +16,13 @@ from datetime import datetime, timedelta
 from enum import Enum
 from functools import cached_property
 
-from service.domain.access import Caller
-from service.domain.key_errors import InvalidKey
-from service.domain.keys import Key, KeyList, Keys, KeySpec, id_of, new_id, new_text
-from service.domain.ledger import Once
-from service.domain.ledger_errors import LedgerNotOpened, LedgerUnavailable
-from service.domain.rates import RateLimit
-from service.domain.secret import Secret
+from service.domain.keys.access import Caller
+from service.domain.keys.errors import InvalidKey
+from service.domain.keys.keys import Key, KeyList, Keys, KeySpec, id_of, new_id, new_text
+from service.domain.keys.rates import RateLimit
+from service.domain.keys.secret import Secret
+from service.domain.spending.errors import LedgerNotOpened, LedgerUnavailable
+from service.domain.spending.ledger import Once
 
 _LABEL = "keys"
 _NOTE_USE_EVERY = timedelta(minutes=1)

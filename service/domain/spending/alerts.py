@@ -15,9 +15,9 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Protocol
 
-from service.domain.budgets import Terms, Totals
-from service.domain.calibration import ENOUGH, Calibration
-from service.domain.past_calls import CountedBy
+from service.domain.past.calibration import ENOUGH, Calibration
+from service.domain.past.calls import CountedBy
+from service.domain.spending.budgets import Terms, Totals
 
 
 class AlertKind(StrEnum):

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from service.domain.calibration import Calibration
-from service.domain.output_history import OutputHistory
+from service.domain.past.calibration import Calibration
+from service.domain.past.output import OutputHistory
 
 DAYS = 30
 """Calls that were settled longer ago tell nothing any more."""

@@ -15,7 +15,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from zoneinfo import ZoneInfo
 
-from service.domain.ledger_errors import InvalidAmount, InvalidBudget, Shortfall, TokensRequired
+from service.domain.spending.errors import InvalidAmount, InvalidBudget, Shortfall, TokensRequired
 
 NANO = 1_000_000_000
 MAX_LIMIT_NANO = 9_000_000_000 * NANO  # what a 64-bit integer holds, less room for the last call

@@ -14,10 +14,10 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Protocol
 
-from service.domain.access import Caller, KeyScope, is_project
-from service.domain.key_errors import InvalidKey
-from service.domain.ledger import Once, Page
-from service.domain.rates import RateLimit
+from service.domain.keys.access import Caller, KeyScope, is_project
+from service.domain.keys.errors import InvalidKey
+from service.domain.keys.rates import RateLimit
+from service.domain.spending.ledger import Once, Page
 
 _PREFIX = "wb_"
 _ID_DIGITS = 16

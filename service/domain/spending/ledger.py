@@ -15,7 +15,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Generic, Protocol, TypeVar
 
-from service.domain.budgets import Balance, BudgetSpec, Spender, Terms
+from service.domain.spending.budgets import Balance, BudgetSpec, Spender, Terms
 
 T = TypeVar("T")
 

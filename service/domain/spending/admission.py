@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from service.domain import ledger
-from service.domain.budgets import Balance, Spender, held_nano, shortfalls
 from service.domain.errors import DomainError, PriceUnknown
 from service.domain.estimate import CostRange, Estimate, summed
-from service.domain.ledger_errors import InvalidAmount, OutputUnknown, Shortfall, TokensRequired
+from service.domain.spending import ledger
+from service.domain.spending.budgets import Balance, Spender, held_nano, shortfalls
+from service.domain.spending.errors import InvalidAmount, OutputUnknown, Shortfall, TokensRequired
 
 MOST_ALTERNATIVES = 5
 

@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from service.domain.calibration import is_measured, quantile
-from service.domain.ledger import Entry
+from service.domain.past.calibration import is_measured, quantile
+from service.domain.spending.ledger import Entry
 
 ENOUGH = 20
 """Settled calls from which on their output says what to expect."""

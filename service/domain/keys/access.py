@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from service.domain.budgets import DEFAULT_PROJECT
+from service.domain.spending.budgets import DEFAULT_PROJECT
 
 _PROJECT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 

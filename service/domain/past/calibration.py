@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 
 from service.domain.catalog import Accuracy
 from service.domain.counting import Count
-from service.domain.ledger import Entry, Flag
 from service.domain.notices import Notice
+from service.domain.spending.ledger import Entry, Flag
 
 ENOUGH = 50
 """Settled calls from which on their errors make bounds."""

@@ -1,0 +1,1 @@
+"""Who asks, what a key may do, and the service's secret."""

@@ -1,0 +1,1 @@
+"""What past calls tell of new ones."""

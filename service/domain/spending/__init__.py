@@ -1,0 +1,1 @@
+"""Budgets, reservations and what was spent: the rules, and the port of the ledger."""
