@@ -6,7 +6,6 @@ from functools import partial
 
 from fastapi import APIRouter, Request, Response
 
-from service.api.errors import ApiError
 from service.api.openapi import Operation
 from service.api.pricing import work
 from service.api.pricing.schemas import (
@@ -21,6 +20,7 @@ from service.api.pricing.schemas import (
     UsageIn,
 )
 from service.api.projects import project_of
+from service.api.queries import parameters
 from service.api.routes.weighing import answer
 from service.api.services import Services
 
@@ -69,8 +69,7 @@ def router(services: Services) -> APIRouter:
 
     @routes.get("/v1/prices", **_PRICES.options())
     async def prices(request: Request, provider: str = "", model: str = "") -> Response:
-        if not {*request.query_params} <= {"provider", "model"}:
-            raise ApiError(422, "invalid_request", "Unknown query parameter. Allowed: provider, model.")
+        parameters(request, ("provider", "model"))
         return Response(work.price_list(services, provider, model), media_type="application/json")
 
     return routes

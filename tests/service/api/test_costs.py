@@ -169,8 +169,9 @@ def test_a_comparison_without_a_limit_ranks_by_the_text_alone(priced):
     assert (row["cost"]["low"], row["cost"]["expected"], row["cost"]["high"]) == ("0.00001", "0.00001", "0.00109")
 
 
-def test_an_unknown_query_name_is_refused_like_an_unknown_field(priced):
-    answer = priced.get("/v1/prices?modell=own")
+@pytest.mark.parametrize("query", ["modell=own", "provider=local&provider=openai", "model=%00"])
+def test_an_unknown_query_name_is_refused_like_an_unknown_field_and_so_is_one_given_twice(priced, query):
+    answer = priced.get(f"/v1/prices?{query}")
     assert (answer.status_code, answer.json()["code"]) == (422, "invalid_request")
 
 
