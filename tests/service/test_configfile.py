@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from adapters.manifest import read_manifest
 from adapters.port import Family
 from service.configfile import Config, load_catalog, read_config
+from service.domain.alerts import AlertKind
 from service.domain.catalog import Accuracy
 from service.domain.errors import InvalidConfig, UnknownModel
 
@@ -295,3 +297,15 @@ def test_two_models_of_the_data_that_claim_one_name_are_refused(tmp_path: Path) 
     (tmp_path / "models" / "two.toml").write_text(MODEL.replace('"b"', '"c"') + 'aliases = ["b"]')
     with pytest.raises(InvalidConfig, match="a/b is claimed by two models"):
         load_catalog(data=tmp_path)
+
+
+def test_the_example_shows_what_may_stand_in_the_file(folder: Path) -> None:
+    text = (Path(__file__).parents[2] / "weighbridge.example.toml").read_text("utf-8").replace("0" * 64, SHA256)
+    path = folder / "weighbridge.toml"
+    path.write_text(text, encoding="utf-8")
+    config = read_config(path, read_manifest().patterns, env={"HOOK_SECRET": "a secret of 24 characters"})
+    assert [(model.id, model.tokenizer) for model in config.models] == [("own-8k", config.tokenizers[0].name)]
+    assert [row.model for row in config.prices.rows] == ["own-8k"]
+    assert [set(row.models) for row in config.prices.multipliers] == [{"gpt-4o"}]
+    assert config.webhooks[0].events == frozenset(AlertKind)
+    load_catalog(config)

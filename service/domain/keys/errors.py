@@ -56,7 +56,7 @@ class LastAdminKey(DomainError):
     def __init__(self) -> None:
         super().__init__(
             "This is the last valid key with the scope `admin`. Make another one first, or revoke it with "
-            "`force=true`: then keys are made on the command line alone, and without any key the service asks for none "
+            "`force`: then keys are made on the command line alone, and without any key the service asks for none "
             "where it listens on this machine only, and refuses everything elsewhere."
         )
 
