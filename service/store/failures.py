@@ -21,8 +21,9 @@ _SQLITE = {
 }
 _DOWN = "the database server does not answer"
 _REFUSED = "the database server refused the connection: check WEIGHBRIDGE_DATABASE_URL and the server's log"
-_AGAIN = ("40001", "40P01")  # two transactions stood in each other's way
+_AGAIN = ("40001", "40P01", "23505")  # two transactions stood in each other's way, or made the same row
 _CONNECTION = ("08", "57", "53", "28", "3D", "25")  # lost, shutting down, out of room, not let in, read-only
+_BROKEN = ("58", "XX")  # its disk or its data
 _TIMEOUTS = ("57014", "55P03")  # a statement, or a wait for a lock, took too long
 
 
@@ -58,6 +59,8 @@ def _of_driver(error: DBAPIError) -> LedgerUnavailable | None:
     state = str(getattr(error.orig, "sqlstate", None) or "")
     if error.connection_invalidated or not state or state.startswith(_CONNECTION):
         return LedgerUnavailable(_DOWN if state[:2] in ("", "08", "57") else _REFUSED)
+    if state.startswith(_BROKEN):
+        return LedgerUnavailable("the database server failed: see its log")
     return LedgerUnavailable("the database is busy") if state in _TIMEOUTS else None
 
 

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select
 
-from service.domain.spending.budgets import NANO
-from service.domain.spending.errors import BudgetExceeded, InFlight
+from service.domain.spending.budgets import NANO, Balance
+from service.domain.spending.errors import BudgetExceeded, BudgetExists, InFlight
 from service.domain.spending.ledger import Hold, HoldState
 from service.store.ledger import SWEEP_SECONDS, SqlLedger
 from service.store.tables import ENTRIES, HOLDS
@@ -163,6 +163,20 @@ def test_upkeep_ends_holds_while_the_ledger_runs(place: Place) -> None:
         await asyncio.gather(*tasks, return_exceptions=True)
         assert (await ledger.hold("p", hold.id)).state is HoldState.EXPIRED
         await audited(ledger)
+
+    place.run(work)
+
+
+def test_a_budget_that_many_make_at_once_is_made_once(place: Place) -> None:
+    async def work(ledger: SqlLedger) -> None:
+        async with place.opened() as second, place.opened() as third:
+            for number in range(10):
+                name = f"b{number}"
+                makers = [each.create_budget(budget(name), by="me") for each in (ledger, second, third) * 3]
+                outcomes = await asyncio.gather(*makers, return_exceptions=True)
+                made = [each for each in outcomes if isinstance(each, Balance)]
+                assert len(made) == 1
+                assert [type(each) for each in outcomes if each not in made] == [BudgetExists] * 8
 
     place.run(work)
 
