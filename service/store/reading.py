@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
 
-from sqlalchemy import ColumnElement, Connection, bindparam, func, select
+from sqlalchemy import ColumnElement, Connection, bindparam, cast, exists, func, select
+from sqlalchemy.dialects.postgresql import JSON
 
 from service.domain.spending.budgets import Balance, Budget, Spender, Terms, Totals
 from service.domain.spending.errors import UnknownBudget, UnknownReservation
@@ -126,12 +127,21 @@ def page_of_entries(connection: Connection, query: EntryQuery) -> Page[Entry]:
         wanted = wanted if value is None else wanted.where(column == value)
     if query.provider is not None:
         wanted = wanted.where(ENTRIES.c.provider == query.provider)
-    for tag, value in query.tags.items():  # as it stands in the JSON text, whose strings hold no bare quote
-        pair = f"{json_text(tag)}:{json_text(value)}"
-        wanted = wanted.where(ENTRIES.c.tags.contains(pair, autoescape=True))
+    for tag, value in query.tags.items():
+        wanted = wanted.where(*_tagged(connection, tag, value))
     found = [entry_of(row) for row in connection.execute(wanted)]
     more = len(found) > query.limit
     return Page(found[: query.limit], found[query.limit - 1].id if more else None)
+
+
+def _tagged(connection: Connection, tag: str, value: str) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    """Entries with that tag. Few have its text in theirs, where it may also stand inside of another name."""
+    near = ENTRIES.c.tags.contains(f"{json_text(tag)}:{json_text(value)}", autoescape=True)
+    tags = func.nullif(ENTRIES.c.tags, "")
+    if connection.dialect.name == "postgresql":
+        return near, cast(tags, JSON)[tag].astext == value
+    each = func.json_each(tags).table_valued("key", "value")
+    return near, exists(select(each.c.key).where(each.c.key == tag, each.c.value == value))
 
 
 def refusals_between(

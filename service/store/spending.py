@@ -171,7 +171,7 @@ def _seconds(at: datetime) -> int:
 def _read_cursor(text: str) -> tuple[int, str]:
     try:
         start, group = json.loads(text)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         start = group = None
     known = isinstance(start, int) and abs(start) < _LAST and isinstance(group, str) and (not group or is_label(group))
     if not known:

@@ -203,6 +203,42 @@ def test_entries_come_by_page_and_by_what_they_are(place: Place) -> None:
     place.run(work)
 
 
+@pytest.mark.parametrize(
+    ("tags", "asked_for"),
+    [
+        ({'foo"x': "y"}, ("x", "y")),
+        ({"foo,": ":", "k": "v"}, (":", ",")),
+        ({"a": '","x":"y'}, ("x", "y")),
+        ({'{"x': "y"}, ("x", "y")),
+        ({"x": 'y"'}, ("x", "y")),
+        ({"x": "y%"}, ("x", "y_")),
+    ],
+)
+def test_a_tag_is_not_found_inside_of_another(
+    place: Place, tags: dict[str, str], asked_for: tuple[str, str]
+) -> None:
+    async def work(ledger: SqlLedger) -> None:
+        other = UsageRecord(replace(SPENDER, tags=tags), usd("1"), START)
+        name, value = asked_for
+        mine = UsageRecord(replace(SPENDER, tags={"a": "b", name: value}), usd("1"), START)
+        await ledger.record([other, replace(other, spender=replace(SPENDER, tags={}))])
+        [entry] = await ledger.record([mine])
+        assert (await ledger.entries(EntryQuery(tags={name: value}))).items == [entry]
+        for each in tags.items():
+            assert len((await ledger.entries(EntryQuery(tags=dict([each])))).items) == 1
+
+    place.run(work)
+
+
+@pytest.mark.parametrize("cursor", ["[" * 3000, "[1,", '["a", 1]', "[1e9, 2]"])
+def test_a_cursor_that_no_answer_gave_is_refused(place: Place, cursor: str) -> None:
+    async def work(ledger: SqlLedger) -> None:
+        with pytest.raises(InvalidQuery):
+            await ledger.spend(replace(ALL, cursor=cursor))
+
+    place.run(work)
+
+
 def test_rebuilding_gives_the_same_rollups(place: Place) -> None:
     async def work(ledger: SqlLedger) -> None:
         await ledger.record(records(50))
