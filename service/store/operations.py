@@ -100,6 +100,7 @@ class Reserve:
         missing = shortfalls(balances, nano, request.tokens)
         if missing:
             raise BudgetExceeded(missing)
+        working.require_room_to_hold(self._charges(working), nano, request.tokens or 0)
         hold = Hold(
             id=new_id("h", now),
             spender=request.spender,
@@ -142,9 +143,10 @@ class Settle:
             return Settled(held.hold, booked, repeated=True)
         booking = settled(held.hold, self.settlement, working.now)
         working.require_room(held.charges, booking.nano, booking.tokens)
+        entry = _entry_of_hold(held.hold, booking, working)
+        working.require_room_in_reports([entry])
         if held.hold.state is HoldState.HELD:
             held = working.end(held, HoldState.SETTLED)
-        entry = _entry_of_hold(held.hold, booking, working)
         working.book(held.charges, entry, booking.tokens)
         held = working.keep(HeldRow(replace(held.hold, entry_id=entry.id), held.charges, digest))
         return Settled(held.hold, entry)
@@ -224,11 +226,10 @@ class Record:
         ]
         nano, tokens = sum(b.nano for b in bookings), sum(b.tokens for b in bookings)
         working.require_room({charge for *_, charges in planned for charge in charges}, nano, tokens)
-        entries = []
-        for record, booking, charges in planned:
-            entry = _entry_of_record(record, booking, working)
+        entries = [_entry_of_record(record, booking, working) for record, booking, _ in planned]
+        working.require_room_in_reports(entries)
+        for entry, (_, booking, charges) in zip(entries, planned, strict=True):
             working.book(charges, entry, booking.tokens)
-            entries.append(entry)
         return entries
 
 

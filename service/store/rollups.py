@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from sqlalchemy import Connection, Table, delete, func, insert, literal_column, select
 
+from service.domain.spending.errors import InvalidAmount
 from service.domain.spending.ledger import Entry
 from service.store.rows import micros
 from service.store.spans import DAY
@@ -17,6 +18,10 @@ from service.store.writing import add_many, key_names
 
 QUARTER = 900
 """Seconds."""
+
+_LARGE_NANO = 10**12
+_LARGE_TOKENS = 10**10
+_LARGEST = 2**62  # half of what a 64-bit integer holds: the rest is for entries that are not large
 
 _COLUMNS = (*MEASURES, "entries", "flagged")
 Rows: TypeAlias = dict[tuple[Any, ...], list[int]]
@@ -47,6 +52,27 @@ def add_up(entries: Iterable[Entry]) -> Sums:
             for place, value in enumerate(_values(entry)):
                 row[place] += value
     return sums
+
+
+def is_large(entry: Entry) -> bool:
+    """Whether a few million entries like this would have a sum that is no 64-bit integer."""
+    metered = entry.metered
+    return entry.nano > _LARGE_NANO or metered.input_tokens > _LARGE_TOKENS or metered.output_tokens > _LARGE_TOKENS
+
+
+def require_room(connection: Connection, entries: Sequence[Entry]) -> None:
+    """Raise ``InvalidAmount`` where ``entries`` would make a sum of their days too large to go on with."""
+    days: dict[tuple[str, int], list[Entry]] = defaultdict(list)
+    for entry in entries:
+        days[entry.spender.project, micros(entry.at) // 1_000_000 // DAY * DAY].append(entry)
+    for (project, day), mine in days.items():
+        more = [sum(values) for values in zip(*map(_values, mine), strict=True)]
+        tags = sorted({tag for entry in mine for tag in entry.spender.tags})
+        for table, those in ((ROLLUP_DAYS, ()), (TAG_ROLLUP_DAYS, (TAG_ROLLUP_DAYS.c.tag.in_(tags),))):
+            most = select(*[func.max(table.c[name]) for name in _COLUMNS])
+            row = connection.execute(most.where(table.c.project == project, table.c.start == day, *those)).one()
+            if any((before or 0) + added > _LARGEST for before, added in zip(row, more, strict=True)):
+                raise InvalidAmount("The spend of that day has reached the largest sum that can be kept.")
 
 
 def quarter(at: int) -> int:

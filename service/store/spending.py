@@ -29,6 +29,7 @@ from sqlalchemy import (
     union_all,
     values,
 )
+from sqlalchemy.exc import OperationalError
 
 from service.domain.spending.budgets import Period, is_label
 from service.domain.spending.errors import InvalidQuery
@@ -73,8 +74,18 @@ def _rows(
         statement = select(statement.subquery())
         columns = statement.selected_columns
         statement = statement.where(or_(columns.bucket > 1, columns.grp > after[1]))
-    found = connection.execute(statement.order_by("bucket", "grp").limit(limit))
+    found = _found(connection, statement.order_by("bucket", "grp").limit(limit))
     return [_row(row, periods[row.bucket - 1].start) for row in found]
+
+
+def _found(connection: Connection, statement: Select[Any]) -> Sequence[Row[Any]]:
+    """The rows. Raises ``InvalidQuery`` where SQLite, whose sums are 64-bit integers, cannot add them up."""
+    try:
+        return connection.execute(statement).all()
+    except OperationalError as error:
+        if "integer overflow" not in str(error.orig):
+            raise
+        raise InvalidQuery("end", "The sums are too large: ask for a shorter time, or for intervals.") from None
 
 
 @dataclass(frozen=True, slots=True)

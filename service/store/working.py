@@ -20,7 +20,7 @@ from service.domain.spending.errors import InvalidAmount, KeyReused, Replayed, U
 from service.domain.spending.ledger import Entry, HoldState, Once
 from service.store.crossings import mark_crossings
 from service.store.past_calls import count_entries
-from service.store.rollups import Sums, add_up, write_rollups
+from service.store.rollups import Sums, add_up, is_large, require_room, write_rollups
 from service.store.rows import (
     Charge,
     HeldRow,
@@ -41,6 +41,7 @@ ANSWERS_KEPT = timedelta(hours=24)
 
 _MAX = 2**63 - 1
 _NOTHING = Totals()
+_LARGEST = "The budget has reached the largest sum that can be kept. Make a new one."
 _V = TypeVar("_V")
 
 _UPSERT_PERIOD = upsert(BUDGET_PERIODS, add=())
@@ -232,11 +233,22 @@ class Working:
         return held
 
     def require_room(self, charges: Iterable[Charge], nano: int, tokens: int) -> None:
-        """Raise ``InvalidAmount`` where a balance would no longer be a 64-bit integer."""
+        """Raise ``InvalidAmount`` where what a budget has spent would no longer be a 64-bit integer."""
         for charge in charges:
             now = self._totals[charge]
             if now.spent_nano + nano > _MAX or now.spent_tokens + tokens > _MAX:
-                raise InvalidAmount("The budget has reached the largest sum that can be kept. Make a new one.")
+                raise InvalidAmount(_LARGEST)
+
+    def require_room_to_hold(self, charges: Iterable[Charge], nano: int, tokens: int) -> None:
+        """As ``require_room``, of what is spent and held together: what is held can then be booked."""
+        for charge in charges:
+            now = self._totals[charge]
+            self.require_room((charge,), now.held_nano + nano, now.held_tokens + tokens)
+
+    def require_room_in_reports(self, entries: Sequence[Entry]) -> None:
+        """Raise ``InvalidAmount`` where a sum of a day's spend would no longer be a 64-bit integer."""
+        if any(is_large(entry) for entry in entries):  # all others together do not come so far in a day
+            require_room(self.connection, [*self._entries.values(), *entries])
 
     def book(self, charges: Iterable[Charge], entry: Entry, tokens: int) -> None:
         """Add an entry, and what it says to what its budgets have spent."""

@@ -214,9 +214,7 @@ def test_entries_come_by_page_and_by_what_they_are(place: Place) -> None:
         ({"x": "y%"}, ("x", "y_")),
     ],
 )
-def test_a_tag_is_not_found_inside_of_another(
-    place: Place, tags: dict[str, str], asked_for: tuple[str, str]
-) -> None:
+def test_a_tag_is_not_found_inside_of_another(place: Place, tags: dict[str, str], asked_for: tuple[str, str]) -> None:
     async def work(ledger: SqlLedger) -> None:
         other = UsageRecord(replace(SPENDER, tags=tags), usd("1"), START)
         name, value = asked_for
