@@ -17,6 +17,7 @@ from service.domain.spending.ledger import Once
 T = TypeVar("T")
 
 HEADER = "idempotency-key"
+_NAME = HEADER.encode()
 REPLAYED = {"idempotency-replayed": "true"}
 _LABEL = "idempotency"
 _LONGEST = 255
@@ -46,10 +47,12 @@ async def written(
 def once_of(services: Services, request: Request, project: str, write: Callable[[T], bytes]) -> Once | None:
     """The Idempotency-Key of a request, if it has one. Raises ``ApiError`` (400) for a key that is none."""
     exchange = Exchange.of(request.scope)
-    given = exchange.headers.get(HEADER.encode())
-    if given is None:
+    given = [value for name, value in request.scope["headers"] if name == _NAME]
+    if not given:
         return None
-    key = given.decode("latin-1").strip()
+    if len(given) > 1:  # which of them another program on the way goes by nobody knows
+        raise ApiError(400, "invalid_idempotency_key", "Send one Idempotency-Key.")
+    key = given[0].decode("latin-1").strip()
     if not 1 <= len(key) <= _LONGEST or not key.isascii() or not key.isprintable():
         detail = f"An Idempotency-Key has 1 to {_LONGEST} printable ASCII characters."
         raise ApiError(400, "invalid_idempotency_key", detail)

@@ -82,6 +82,16 @@ def test_a_key_that_is_none_is_400(file_desk: Desk, key: str) -> None:
     assert (answer.status_code, answer.json()["code"]) == (400, "invalid_idempotency_key")
 
 
+@pytest.mark.parametrize("keys", [("a", "b"), ("a", "a"), ("", "a")])
+def test_of_two_keys_nobody_knows_which_is_meant(file_desk: Desk, keys: tuple[str, str]) -> None:
+    headers = [("content-type", "application/json"), *(("idempotency-key", key) for key in keys)]
+    for path in ("/v1/reservations", "/v1/usage", "/v1/budgets", "/v1/keys"):
+        body = {"name": "n", "scopes": ["admin"]} if path == "/v1/keys" else {"name": "n"} if "budgets" in path else ONE
+        body = {"cost_usd": "1"} if "usage" in path else body
+        answer = file_desk.api.request("POST", path, json=body, headers=headers)
+        assert (answer.status_code, answer.json()["code"]) == (400, "invalid_idempotency_key")
+
+
 def test_duplicates_that_come_together_settle_once(desk: Desk) -> None:
     desk.budget()
     hold = desk.held(**ONE)
