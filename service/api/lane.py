@@ -21,9 +21,8 @@ from service.api.errors import ApiError
 from service.api.exchange import JSON, Message, Receive, Scope, Send, request_id
 from service.api.middleware import RequestLog, is_loopback
 from service.api.services import Services, Work
-from service.domain.keys.access import KeyScope
+from service.domain.keys.access import ANYONE, Caller, KeyScope
 from service.domain.keys.keyring import Gate
-from service.domain.spending.budgets import DEFAULT_PROJECT
 
 _MOST_HOSTS = 64  # spellings of this machine that are remembered
 
@@ -53,8 +52,8 @@ class FastLane:
         started = perf_counter()
         work = self._table.get(scope["path"]) if scope["type"] == "http" and scope["method"] == "POST" else None
         given = None if work is None else self._admitted(scope["headers"])
-        project = DEFAULT_PROJECT if self._ring.gate is Gate.OPEN or given is None else self._project(scope["headers"])
-        if work is None or given is None or project is None:
+        caller = ANYONE if self._ring.gate is Gate.OPEN or given is None else self._caller(scope["headers"])
+        if work is None or given is None or caller is None:
             await self._layers(scope, receive, send)
             return
         try:
@@ -62,7 +61,7 @@ class FastLane:
             done = work(self._current(), body, None)
             answer = done if isinstance(done, bytes) else await done()
         except Exception as error:  # noqa: BLE001, RUF100 - the layers answer all errors
-            await self._layers.refuse(scope, error, send)
+            await self._layers.refuse(scope, error, send, caller)
             return
         own_id = request_id(given)
         length = b"%d" % len(answer)
@@ -71,7 +70,7 @@ class FastLane:
             await send({"type": "http.response.start", "status": 200, "headers": headers})
             await send({"type": "http.response.body", "body": answer})
         finally:
-            self._layers.record(scope["path"], "POST", 200, perf_counter() - started, own_id, project)
+            self._layers.record(scope["path"], "POST", 200, perf_counter() - started, own_id, caller.project)
 
     def flush(self) -> None:
         """Write the log lines that wait."""
@@ -98,13 +97,13 @@ class FastLane:
             return None
         return given
 
-    def _project(self, headers: list[tuple[bytes, bytes]]) -> str | None:
-        """The project of a key that may count as often as it likes; ``None`` where the layers have to decide."""
+    def _caller(self, headers: list[tuple[bytes, bytes]]) -> Caller | None:
+        """Who asks with a key that may count as often as it likes; ``None`` where the layers have to decide."""
         texts = given_keys(dict(headers))
         found = self._ring.find(texts[0]) if texts else None
         if found is None or found.rate_limit is not None or not found.caller.may(KeyScope.COUNT):
             return None
-        return found.caller.project
+        return found.caller
 
     def _knows(self, host: bytes | None) -> bool:
         if self._ring.gate is not Gate.OPEN:

@@ -12,6 +12,7 @@ from service.api.errors import ApiError
 from service.api.exchange import App, Exchange, Message, Receive, Scope, Send, send_refusal
 from service.api.lines import RequestLines
 from service.api.vendors.paths import shape_of, template_of
+from service.domain.keys.access import Caller
 from service.domain.keys.keyring import KeyRing
 from service.metrics import Metrics
 
@@ -40,10 +41,11 @@ class RequestLog:
             return
         await self._serve(scope, send, lambda marked: self._app(scope, receive, marked))
 
-    async def refuse(self, scope: Scope, error: Exception, send: Send) -> None:
-        """Answer a request with ``error`` and record it, as though a layer had raised it."""
+    async def refuse(self, scope: Scope, error: Exception, send: Send, caller: Caller) -> None:
+        """Answer a request of ``caller`` with ``error`` and record it, as though a layer had raised it."""
 
         async def fail(_marked: Send) -> None:
+            Exchange.of(scope).caller = caller
             raise error
 
         await self._serve(scope, send, fail)

@@ -151,6 +151,7 @@ def test_the_log_has_the_project_of_the_key_and_no_key(services, tmp_path, capsy
     content = json.dumps(COUNT).encode()
     for path in ("/v1/count", "/v1/tokenize"):
         keyed.with_key(search, "POST", path, content=content, headers=JSON)
+    keyed.with_key(search, "POST", "/v1/count", content=b"{", headers=JSON)
     keyed.post("/v1/count", COUNT, headers={"x-api-key": "wb_zebra7secret"})
     keyed.with_key(search, "GET", f"/v1/keys/{search.key.id}/changes")
     keyed.post(f"{GEMINI}?key=wb_zebra7secret", {})
@@ -158,8 +159,8 @@ def test_the_log_has_the_project_of_the_key_and_no_key(services, tmp_path, capsy
     keyed.app.flush()
     log = capsys.readouterr().err
     lines = [json.loads(line) for line in log.splitlines()]
-    assert [line["project"] for line in lines] == ["search", "search", "", "search", ""]
-    assert lines[3]["route"] == "/v1/keys/{id}/changes"
+    assert [line["project"] for line in lines] == ["search", "search", "search", "", "search", ""]
+    assert lines[4]["route"] == "/v1/keys/{id}/changes"
     assert not [text for text in ("zebra7secret", search.text, search.key.id) if text in log]
 
 
