@@ -157,7 +157,13 @@ def _spec(given: KeyRequest, project: str) -> KeySpec:
             limit = RateLimit.parse(given.rate_limit)
         except ValueError as error:
             raise InvalidKey("rate_limit", f"A rate limit is {error}.") from None
-    return KeySpec(given.project or project, given.name, scopes_of(given.scopes), given.expires_at, limit)
+    return KeySpec(
+        project if given.project is None else given.project,
+        given.name,
+        scopes_of(given.scopes),
+        given.expires_at,
+        limit,
+    )
 
 
 def _cursor(query: Mapping[str, str]) -> str | None:

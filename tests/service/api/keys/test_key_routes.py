@@ -64,6 +64,13 @@ def test_a_key_is_made_shown_once_and_opens(keyed: KeyedApi, api: Api):
     jsonschema.validate(made | {"key": text, "created_at": "x"}, operation | {"components": schemas["components"]})
 
 
+def test_a_project_without_a_name_is_not_the_callers(keyed: KeyedApi):
+    answer = keyed.with_key(keyed.admin, "POST", "/v1/keys", json=NEW | {"project": ""})
+    assert codes([answer]) == [(422, "invalid_request")]
+    assert answer.json()["path"] == "project"
+    assert create(keyed, NEW | {"project": None})["project"] == "default"
+
+
 def test_keys_are_listed_by_project_and_page(keyed: KeyedApi):
     for project in ("one", "two", "one"):
         create(keyed, NEW | {"project": project})
