@@ -19,6 +19,7 @@ from service.domain.prices import Free, Price, Unknown
 from service.domain.usage import Usage
 
 MOST_TOKENS = 10**12
+_LEAST = 1e-12  # less than that has more digits than exact sums have room for
 _MOST_UNKNOWN = 20
 _PLAIN = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 
@@ -100,7 +101,7 @@ class Block:
             return Decimal(0)
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise ApiError(422, "invalid_request", "Give a number.", path=self.at(name))
-        if not 0 <= value <= MOST_TOKENS:
+        if not 0 <= value <= MOST_TOKENS or 0 < value < _LEAST:
             self.refuse(name, f"{name} is negative or out of range")
         return Decimal(str(value))
 

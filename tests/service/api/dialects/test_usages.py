@@ -538,6 +538,13 @@ def test_another_shape_is_refused(values):
     assert refused(values)[0] == "invalid_request"
 
 
+@pytest.mark.parametrize("seconds", [5e-324, 1e-200, 9.9e-13, -1e-300, 1e12 + 1])
+def test_a_quantity_that_exact_sums_have_no_room_for_is_refused(seconds):
+    values = {"prompt_tokens": 5, "completion_tokens": 1, "prompt_audio_seconds": seconds}
+    assert refused(values) == ("inconsistent_usage", "usage.prompt_audio_seconds")
+    assert read(values | {"prompt_audio_seconds": 1e-12})[1]["input_audio_seconds"] == "0.000000000001"
+
+
 def test_writes_without_their_time_to_live_are_said_to_be_priced_as_short_ones():
     usage, notices = read({"input_tokens": 3, "output_tokens": 1, "cache_creation_input_tokens": 12_304})[1:]
     assert (usage["input_tokens"], usage["cache_write_tokens"]) == (12_307, 12_304)
