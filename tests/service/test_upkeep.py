@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from service.app import create_app
+from service.app.upkeep import lasting
 from service.domain.keys.access import KeyScope
 from service.domain.keys.keyring import Gate, KeyRing
 from service.domain.keys.keys import KeySpec
@@ -50,5 +51,43 @@ def test_a_key_made_elsewhere_is_taken_up_and_the_end_leaves_no_task(
         assert (await said.get())["type"] == "lifespan.shutdown.complete"
         await life
         assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(main())
+
+
+def test_work_that_fails_unforeseen_goes_on_and_says_so_once() -> None:
+    told: list[str] = []
+    begun = 0
+
+    async def work() -> None:
+        nonlocal begun
+        begun += 1
+        if begun < 4:
+            raise KeyError("zebra7secret")
+        if begun == 4:
+            raise RuntimeError("zebra7secret")
+
+    asyncio.run(lasting("the work", work, told.append, pause=0))
+    assert begun == 5
+    assert [line.rpartition(":")[0] for line in told] == [
+        "the work failed and is begun anew: KeyError in test_upkeep.py",
+        "the work failed and is begun anew: RuntimeError in test_upkeep.py",
+    ]
+    assert "zebra7secret" not in "".join(told)
+
+
+def test_work_that_is_cancelled_ends() -> None:
+    async def main() -> None:
+        begun = asyncio.Event()
+
+        async def work() -> None:
+            begun.set()
+            await asyncio.Event().wait()
+
+        task = asyncio.create_task(lasting("the work", work, lambda _line: None, pause=0))
+        await begun.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
 
     asyncio.run(main())

@@ -16,9 +16,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from sqlalchemy.exc import DBAPIError
 
 from service.domain.spending.budgets import NANO
 from service.domain.spending.errors import LedgerNotOpened, LedgerUnavailable
+from service.store.failures import unavailable
 from service.store.ledger import SqlLedger, sql_ledger
 from service.store.sqlite import FILE_NAME
 from tests.service.store.places import Place, asked, audited, budget, cost, totals
@@ -275,3 +277,29 @@ def test_a_folder_that_cannot_be_written(existing: bool) -> None:
         assert "cannot be" in child(UNWRITABLE, folder)
     finally:
         shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize(
+    ("state", "says"),
+    [
+        ("58030", "failed"),  # its disk cannot be read
+        ("XX001", "failed"),  # its data are damaged
+        ("XX000", "failed"),
+        ("57P01", "does not answer"),
+        ("53300", "refused the connection"),
+        ("57014", "does not answer"),
+        ("55P03", "is busy"),
+    ],
+)
+def test_a_server_that_fails_is_down_whatever_the_statement_was(state: str, says: str) -> None:
+    driver = Exception("of the driver")
+    driver.sqlstate = state  # type: ignore[attr-defined]
+    down = unavailable(DBAPIError("SELECT", {}, driver))
+    assert down is not None
+    assert says in down.problem
+
+
+def test_a_statement_that_is_wrong_is_not_the_servers_fault() -> None:
+    driver = Exception("of the driver")
+    driver.sqlstate = "42703"  # type: ignore[attr-defined]
+    assert unavailable(DBAPIError("SELECT", {}, driver)) is None
