@@ -9,8 +9,8 @@ import pytest
 from sqlalchemy import update
 
 from service.domain.spending.budgets import MAX_AMOUNT_NANO, Spender
-from service.domain.spending.ledger import Metered, SpendQuery, UsageRecord
 from service.domain.spending.errors import InvalidAmount, InvalidQuery
+from service.domain.spending.ledger import Metered, SpendQuery, UsageRecord
 from service.store.ledger import SqlLedger
 from service.store.tables import BUDGET_PERIODS
 from tests.service.store.places import SPENDER, START, Place, asked, audited, budget, cost, totals, usd
