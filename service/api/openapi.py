@@ -14,9 +14,11 @@ import msgspec
 from fastapi import Response
 
 from service.api.errors import Problem
+from service.api.glossary import describe, describe_parameters
 from service.domain.notices import LiteralNotice, Notice
 
 _REF = "#/components/schemas/{name}"
+_VENDORS = "service.api.vendors."
 _MARKS = {
     "weighbridge-accuracy": {
         "description": "How sure the count is.",
@@ -32,7 +34,8 @@ _IDEMPOTENCY_KEY = {
     "name": "Idempotency-Key",
     "in": "header",
     "required": False,
-    "description": "With the same key and body the effect happens once within a day, and the first answer is repeated.",
+    "description": "With the same key and body the effect happens once within a day, and the first answer is repeated; "
+    "where that was a key's text, the repeat is 409 `already_created`.",
     "schema": {"type": "string", "minLength": 1, "maxLength": 255},
 }
 
@@ -153,12 +156,18 @@ def wire_types(operations: Iterable[Operation]) -> list[Any]:
 
 
 def complete(schema: dict[str, Any], types: Sequence[Any]) -> dict[str, Any]:
-    """Put the schemas of ``types``, and of what they refer to, into an OpenAPI document."""
+    """Put the schemas of ``types``, and of what they refer to, into an OpenAPI document.
+
+    The fields of vendors' types are theirs to describe.
+    """
     _, components = msgspec.json.schema_components(types, ref_template=_REF)
+    own = [kind for kind in types if isinstance(kind, type) and not kind.__module__.startswith(_VENDORS)]
+    describe(components, msgspec.json.schema_components(own, ref_template=_REF)[1])
     for component in components.values():
         _widen_notices(component)
         _name_types(component)
     _restore_examples(schema)
+    describe_parameters(schema)
     schema.setdefault("components", {}).setdefault("schemas", {}).update(components)
     return schema
 

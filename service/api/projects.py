@@ -9,6 +9,11 @@ from service.api.exchange import Exchange
 from service.domain.keys.access import KeyScope, is_project
 
 PARAMETER = "project"
+TAKEN_BY = (
+    *("/v1/estimate", "/v1/compare", "/v1/preflight", "/v1/reservations", "/v1/usage", "/v1/budgets", "/v1/spend"),
+    *("/v1/refusals", "/v1/keys"),
+)
+"""How the paths begin whose requests are about a project."""
 
 
 def project_of(request: Request) -> str:

@@ -37,11 +37,11 @@ _MOST = 1000
 
 _CREATE = Operation(
     "Make a key; its text is shown once. Its project is `project`, else the caller's. The first key needs the scope "
-    "`admin`: from then on every request needs a key. With an Idempotency-Key a repeat answers 409 `already_created` "
-    "and the key's id.",
+    "`admin`: from then on every request needs a key.",
     request=KeyRequest,
     answers=(IssuedKeyAnswer,),
     status=201,
+    once=True,
 )
 _LIST = Operation(
     "The keys of all projects, or of one, in the order they were made.",
@@ -60,6 +60,7 @@ _ROTATE = Operation(
     request=RotateRequest,
     answers=(IssuedKeyAnswer,),
     parameters={"id": ()},
+    once=True,
 )
 _REVOKE = Operation(
     "Revoke a key, for good: at once in this process, within 5 seconds in others.",

@@ -15,6 +15,7 @@ from openapi_spec_validator import validate
 
 from service.api.application import STATIC_ROUTES
 from service.api.errors import _TABLE, TITLES
+from service.api.glossary import ANYWHERE, PATH, glossary
 from service.api.openapi import complete, examples
 from service.api.routes.weighing import HOT
 from service.api.vendors.paths import ROUTES, STATIC, find_route
@@ -28,6 +29,10 @@ from service.settings import PREFIX, Settings
 from service.store.ledger import sql_ledger
 from tests.service.conftest import Api
 
+VENDORS = (
+    *("Anthropic", "CountTokens", "CostEstimate", "Gemini", "LiteLLM", "Llama", "MessagesInput", "ModalityTokens"),
+    *("OpenAI", "ResponsesInput", "Server", "SpendAnswer", "SpendRequest", "Tei", "TokenCounter", "Vllm"),
+)
 ROOT = Path(__file__).parents[3]
 _ID = re.compile(r"^[he]_[0-9a-f]{32}$")
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
@@ -189,6 +194,33 @@ def test_every_route_has_a_summary_and_documents_its_problems(document):
             vendor = path in {route.template for route in ROUTES}
             media_type = "application/json" if vendor else "application/problem+json"
             assert [media_type] == [*operation["responses"]["default"]["content"]]
+
+
+def test_every_field_and_parameter_of_our_own_says_what_it_means(document):
+    words, schemas = glossary(), document["components"]["schemas"]
+    own = {name for name in schemas if not name.startswith(VENDORS)}
+    fields = [(name, *row) for name in own for row in schemas[name].get("properties", {}).items()]
+    told = {(name, field, declared.get("description")) for name, field, declared in fields}
+    assert {row for row in told if not row[2]} == set()
+    used = {(name, field) for name, field, says in told if words.get(name, {}).get(field) == says}
+    assert used >= {(name, field) for name in words if name not in (ANYWHERE, PATH) for field in words[name]}
+    assert {field for _, field, says in told if words[ANYWHERE].get(field) == says} == {*words[ANYWHERE]}
+    operations = [operation for path in document["paths"].values() for operation in path.values()]
+    parameters = [one for operation in operations for one in operation.get("parameters", ())]
+    assert all(one["description"] for one in parameters)
+    assert {one["name"] for one in parameters if one["in"] == "path"} == {*words[PATH]}
+
+
+def test_the_routes_that_take_a_project_say_so(api, document):
+    asked = [(method, path) for path, operations in document["paths"].items() for method in operations]
+    for method, path in asked:
+        body = examples().get(path.removeprefix("/v1/"), {}).get("request")
+        if "{" in path or path.startswith("/v1/keys") or (method == "post" and body is None):
+            continue
+        answer = api.request(method.upper(), f"{path}?project=%20", json=body)
+        refused = answer.status_code == 422 and answer.json().get("path") == "project"
+        parameters = {each["name"] for each in document["paths"][path][method].get("parameters", ())}
+        assert refused == ("project" in parameters), (path, answer.text)
 
 
 def test_every_problem_code_has_a_title():
