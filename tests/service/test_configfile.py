@@ -12,9 +12,9 @@ import pytest
 from adapters.manifest import read_manifest
 from adapters.port import Family
 from service.configfile import Config, load_catalog, read_config
-from service.domain.alerts import AlertKind
 from service.domain.catalog import Accuracy
 from service.domain.errors import InvalidConfig, UnknownModel
+from service.domain.spending.alerts import AlertKind
 
 PATTERNS = {"words": r"\w+|\W+"}
 RANKS = b"YQ== 0\nYg== 1\n"
