@@ -11,6 +11,7 @@ from starlette.routing import BaseRoute
 
 from adapters.port import TokenizerError
 from service.api import openapi
+from service.api.alerts import ALERTS, webhooks
 from service.api.errors import ApiError
 from service.api.exchange import Exchange
 from service.api.routes import (
@@ -69,7 +70,7 @@ def build_api(services: Services) -> FastAPI:
     app = FastAPI(
         title="Weighbridge",
         version=services.version,
-        summary="Weighs prompts: how many tokens, for which model, and how sure that number is.",
+        summary="Weighs prompts: how many tokens, how sure that is, what it costs, and what budgets have left for it.",
         redirect_slashes=False,
         docs_url=None,
         redoc_url=None,
@@ -105,6 +106,7 @@ def _framework_error(error: HTTPException) -> ApiError:
 def _openapi(app: FastAPI) -> dict[str, Any]:
     if not app.openapi_schema:
         document = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
+        document["webhooks"] = webhooks()
         types = openapi.wire_types(op for group in _GROUPS for op in group.OPERATIONS)
-        app.openapi_schema = secured(openapi.complete(document, types))
+        app.openapi_schema = secured(openapi.complete(document, [*types, *ALERTS]))
     return app.openapi_schema

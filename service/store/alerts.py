@@ -201,14 +201,14 @@ def _of_budget(budget: Budget, totals: Totals, unit: Unit, period: int) -> dict[
     amounts = (
         {name: None if nano is None else canonical(dollars(nano)) for name, nano in in_dollars.items()}
         if unit is Unit.USD
-        else {name: None if tokens is None else str(tokens) for name, tokens in in_tokens.items()}
+        else in_tokens
     )
     return {
         "budget": budget.spec.name,
         "project": budget.spec.project,
         "unit": unit.value,
         **amounts,
-        "warn_at": None if terms.warn_at is None else canonical(terms.warn_at),
+        "warn_at": None if terms.warn_at is None else float(terms.warn_at),
         "period": budget.spec.period.value,
         "period_start": None if times.end is None else _instant(times.start),
         "period_end": None if times.end is None else _instant(times.end),
@@ -220,8 +220,8 @@ def _of_drift(counted_by: CountedBy, calibration: Calibration) -> dict[str, Any]
         "provider": counted_by.provider,
         "model": counted_by.model,
         "tokenizer": counted_by.tokenizer,
-        "settles": str(calibration.settles),
-        **{name: f"{getattr(calibration, name):.4f}" for name in ("p5", "p50", "p95")},
+        "settles": calibration.settles,
+        **{name: round(getattr(calibration, name), 4) for name in ("p5", "p50", "p95")},
     }
 
 

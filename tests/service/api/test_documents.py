@@ -25,6 +25,7 @@ from service.app import build_app
 from service.domain.counting import Count, CountBatch
 from service.domain.limits import LimitedCount
 from service.domain.remote import RemoteCount
+from service.domain.spending.alerts import AlertKind
 from service.settings import PREFIX, Settings
 from service.store.ledger import sql_ledger
 from tests.service.conftest import Api
@@ -209,6 +210,14 @@ def test_every_field_and_parameter_of_our_own_says_what_it_means(document):
     parameters = [one for operation in operations for one in operation.get("parameters", ())]
     assert all(one["description"] for one in parameters)
     assert {one["name"] for one in parameters if one["in"] == "path"} == {*words[PATH]}
+
+
+def test_every_alert_is_documented(document):
+    told = [
+        row["post"]["requestBody"]["content"]["application/json"]["schema"] for row in document["webhooks"].values()
+    ]
+    kinds = [document["components"]["schemas"][one["$ref"].rpartition("/")[2]]["properties"]["type"] for one in told]
+    assert {name for kind in kinds for name in kind["enum"]} == {kind.value for kind in AlertKind}
 
 
 def test_the_routes_that_take_a_project_say_so(api, document):

@@ -9,9 +9,11 @@ from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 
+import msgspec
 import pytest
 from sqlalchemy import func, select
 
+from service.api.alerts import BudgetAlert, DriftAlert, PriceAlert
 from service.domain.spending.alerts import GIVEN_UP_AFTER, AlertKind, Delivery, Target
 from service.domain.spending.budgets import NANO, BudgetSpec, PeriodKind, Terms
 from service.domain.spending.ledger import Estimate, Flag, Metered, Settlement, UsageRecord
@@ -22,6 +24,12 @@ from tests.service.store.places import SPENDER, Place, asked, budget, cost, read
 
 TARGET = Target("https://one.example/", b"x" * 16)
 OTHER = Target("https://other.example/", b"y" * 16, events=frozenset({AlertKind.BUDGET_EXCEEDED}))
+DOCUMENTED = {
+    "budget.warning": BudgetAlert,
+    "budget.exceeded": BudgetAlert,
+    "price.unknown": PriceAlert,
+    "estimate.drift": DriftAlert,
+}
 WARNED = Terms(10 * NANO, None, Decimal("0.8"))
 
 
@@ -49,7 +57,10 @@ class Watch:
         found = await self.due()
         for delivery in found:
             await self.alerts.delivered(delivery)
-        return [json.loads(delivery.body) for delivery in found]
+        told = [json.loads(delivery.body) for delivery in found]
+        for alert in told:
+            msgspec.convert(alert, DOCUMENTED[alert["type"]])
+        return told
 
     async def kinds(self) -> list[str]:
         return sorted(told["type"] for told in await self.told())
@@ -76,7 +87,7 @@ def test_a_threshold_is_crossed_at_the_exact_nano_dollar_and_told_once(place):
             "budget": "team-a",
             "project": "p",
             "unit": "usd",
-            "warn_at": "0.8",
+            "warn_at": 0.8,
             "limit_usd": "10",
             "spent_usd": "8",
             "held_usd": "0",
@@ -118,7 +129,7 @@ def test_tokens_have_thresholds_of_their_own(place):
         hold = await ledger.reserve(asked("0.1", 1))
         await ledger.settle("p", hold.id, Settlement(usd("0.1"), Metered(0, 1)))
         told = await watch.told()
-        assert [(one["unit"], one["limit_tokens"], one["spent_tokens"]) for one in told] == [("tokens", "10", "10")] * 2
+        assert [(one["unit"], one["limit_tokens"], one["spent_tokens"]) for one in told] == [("tokens", 10, 10)] * 2
         await watch.spend("0.8")
         assert {one["unit"] for one in await watch.told()} == {"usd"}
 
@@ -254,14 +265,14 @@ def test_a_drift_is_told_once_until_the_estimates_are_right_again(place):
             "provider": "maker",
             "model": "some-model",
             "tokenizer": "words",
-            "settles": "50",
+            "settles": 50,
         }
-        assert 0.1083 <= Decimal(told["p50"]) <= 0.1139
+        assert 0.1083 <= told["p50"] <= 0.1139
         assert await calls(30, 1200) == []
         assert await calls(90, 1090) == []  # between the two
         assert await calls(300, 1000) == []
         [told] = await calls(900, 800)
-        assert -0.205 <= Decimal(told["p50"]) <= -0.195
+        assert -0.205 <= told["p50"] <= -0.195
         place.clock.pass_(days=2)
         assert await calls(50, 1000) == []
         assert len(await calls(60, 1200)) == 1
