@@ -56,14 +56,15 @@ SWEEP_SECONDS = 2.0
 
 
 class SqlLedger(Ledger):
-    """The port ``Ledger`` over two sets of threads. ``close`` at the end.
+    """The port ``Ledger`` over three sets of threads: reports have their own, so no call waits for one. ``close`` it.
 
     It opens itself with the first call, and again with the next where the database was down; ``open`` says why not.
     """
 
-    def __init__(self, writers: Workers, readers: Workers, clock: Callable[[], datetime]) -> None:
+    def __init__(self, writers: Workers, readers: Workers, reporters: Workers, clock: Callable[[], datetime]) -> None:
         self._writers = writers
         self._readers = readers
+        self._reporters = reporters
         self._clock = clock
         self._refusals: Counter[tuple[int, Refusal]] = Counter()
         self._forget_at = datetime.min.replace(tzinfo=UTC)
@@ -77,7 +78,8 @@ class SqlLedger(Ledger):
         """Finish what was begun, and end the threads."""
         with contextlib.suppress(LedgerUnavailable):
             await self._write_refusals()
-        await asyncio.gather(asyncio.to_thread(self._writers.close), asyncio.to_thread(self._readers.close))
+        workers = (self._writers, self._readers, self._reporters)
+        await asyncio.gather(*(asyncio.to_thread(each.close) for each in workers))
 
     async def create_budget(self, spec: BudgetSpec, *, by: str, once: Once | None = None) -> Balance:
         return await self._carry_out(CreateBudget(spec, by, once))
@@ -131,10 +133,10 @@ class SqlLedger(Ledger):
         return await self._carry_out(Expire())
 
     async def spend(self, query: SpendQuery) -> Page[SpendRow]:
-        return await self._read(lambda c: page_of_spend(c, query), _REPORT_SECONDS)
+        return await self._report(lambda c: page_of_spend(c, query))
 
     async def entries(self, query: EntryQuery) -> Page[Entry]:
-        return await self._read(lambda c: reading.page_of_entries(c, query), _REPORT_SECONDS)
+        return await self._report(lambda c: reading.page_of_entries(c, query))
 
     def refused(self, refusal: Refusal) -> None:
         self._refusals[upkeep.minute_of(self._clock()), refusal] += 1
@@ -142,7 +144,7 @@ class SqlLedger(Ledger):
     async def refusals(
         self, project: str | None, start: datetime, end: datetime, *, limit: int = 1000
     ) -> Sequence[RefusalCount]:
-        return await self._read(lambda c: reading.refusals_between(c, project, start, end, limit), _REPORT_SECONDS)
+        return await self._report(lambda c: reading.refusals_between(c, project, start, end, limit))
 
     async def status(self) -> LedgerStatus:
         now = self._clock()
@@ -155,7 +157,7 @@ class SqlLedger(Ledger):
         return removed
 
     async def rebuild(self) -> int:
-        span = await self._read(upkeep.rebuilding_span, _REPORT_SECONDS)
+        span = await self._report(upkeep.rebuilding_span)
         entries = 0
         if span is not None:
             at, end = span
@@ -222,9 +224,13 @@ class SqlLedger(Ledger):
         await self._open(_OPEN_SECONDS)
         return await self._writers.run(work, seconds, wait_seconds)
 
-    async def _read(self, work: Callable[[Connection], T], seconds: float = WORK_SECONDS) -> T:
+    async def _read(self, work: Callable[[Connection], T]) -> T:
         await self._open(_OPEN_SECONDS)
-        return await self._readers.run(work, seconds)
+        return await self._readers.run(work)
+
+    async def _report(self, work: Callable[[Connection], T]) -> T:
+        await self._open(_OPEN_SECONDS)
+        return await self._reporters.run(work, _REPORT_SECONDS, _REPORT_SECONDS)
 
 
 def sql_ledger(database_url: str, data_dir: Path, clock: Callable[[], datetime]) -> SqlLedger:
@@ -248,4 +254,5 @@ def sessions(database_url: str, data_dir: Path) -> Callable[[bool], Session]:
 def _over(make: Callable[[bool], Session], clock: Callable[[], datetime]) -> SqlLedger:
     writers = Workers(lambda: make(True), 1, clock, "ledger-writer")
     readers = Workers(lambda: make(False), _READERS, clock, "ledger-reader")
-    return SqlLedger(writers, readers, clock)
+    reporters = Workers(lambda: make(False), 1, clock, "ledger-reports")
+    return SqlLedger(writers, readers, reporters, clock)

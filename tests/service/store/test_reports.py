@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import threading
 from collections import defaultdict
 from dataclasses import replace
 from datetime import timedelta
@@ -13,10 +14,11 @@ from sqlalchemy import Connection, delete, select, update
 
 from service.domain.spending.budgets import NANO, PeriodKind, Spender, period_at
 from service.domain.spending.errors import AlreadySettled, InvalidQuery
-from service.domain.spending.ledger import EntryQuery, Metered, Refusal, SpendQuery, SpendRow, UsageRecord
+from service.domain.spending.ledger import EntryQuery, Metered, Page, Refusal, SpendQuery, SpendRow, UsageRecord
 from service.store.ledger import SqlLedger
+from service.store.spending import page_of_spend
 from service.store.tables import ANSWERS, HOLDS, ROLLUP_DAYS, ROLLUPS, TAG_ROLLUP_DAYS, TAG_ROLLUPS
-from tests.service.store.places import SPENDER, START, Place, asked, audited, cost, read, usd
+from tests.service.store.places import SPENDER, START, Place, asked, audited, budget, cost, read, usd
 from tests.service.store.test_ledger import once
 
 DAY = timedelta(days=1)
@@ -317,5 +319,29 @@ def test_upkeep_ends_all_holds_that_are_past_their_time_and_forgets_old_answers(
         assert (await ledger.status()).open_holds == 0
         assert await read(ledger, lambda c: c.execute(select(ANSWERS)).all()) == []
         await audited(ledger)
+
+    place.run(work)
+
+
+def test_no_call_waits_for_a_report(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slow(connection: Connection, query: SpendQuery) -> Page[SpendRow]:
+        begun.set()
+        assert go_on.wait(30)
+        return page_of_spend(connection, query)
+
+    monkeypatch.setattr("service.store.ledger.page_of_spend", slow)
+
+    async def work(ledger: SqlLedger) -> None:
+        await ledger.create_budget(budget(), by="me")
+        reports = [asyncio.create_task(ledger.spend(ALL)) for _ in range(5)]
+        await asyncio.to_thread(begun.wait, 30)
+        hold = await ledger.reserve(asked("1"))
+        assert await ledger.hold("p", hold.id) == hold
+        assert [balance.totals.held_nano for balance in await ledger.balances(SPENDER)] == [NANO]
+        assert not any(report.done() for report in reports)
+        go_on.set()
+        assert [list(page.items) for page in await asyncio.gather(*reports)] == [[]] * 5
 
     place.run(work)
