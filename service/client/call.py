@@ -48,7 +48,7 @@ class Call(Generic[T]):
         """What a 2xx says. Raises ``WeighbridgeError`` where it is not of the form that is known."""
         try:
             return self.read(found.content)
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             own_id = found.headers.get("x-request-id", "")
             detail = f"The answer of {self.method} {self.path} is not of the form that this client knows: {error}"
             raise WeighbridgeError("unexpected_answer", detail, status=found.status_code, request_id=own_id) from error

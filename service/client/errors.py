@@ -81,7 +81,7 @@ def error_of(answer: httpx.Response) -> WeighbridgeError:
     """The error that an answer other than 2xx stands for."""
     try:
         problem = _read_problem(answer.content)
-    except (msgspec.MsgspecError, UnicodeDecodeError):  # a proxy's own page, say
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):  # a proxy's own page, say
         detail = f"The answer has status {answer.status_code} and is no problem of the service."
         problem = _Problem(f"http_{answer.status_code}", detail)
     kind = _kind(answer.status_code, problem.code)

@@ -176,3 +176,11 @@ def test_an_answer_of_another_form_is_an_error_with_its_place(asker):
     with pytest.raises(WeighbridgeError, match="amount_usd") as caught:
         asker.ask(Script(answer(201, {**RESERVATION, "amount_usd": []})), _reserve)
     assert (caught.value.code, caught.value.request_id) == ("unexpected_answer", "q-1")
+
+
+@pytest.mark.parametrize(("status", "code"), [(200, "unexpected_answer"), (402, "http_402")])
+def test_an_answer_that_is_nested_too_deeply_is_an_error_of_the_client(asker, status, code):
+    deep = httpx.Response(status, content=b'{"x":' + b"[" * 100_000)
+    with pytest.raises(WeighbridgeError) as caught:
+        asker.ask(Script(deep), _count)
+    assert (caught.value.code, caught.value.status) == (code, status)
