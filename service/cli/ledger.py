@@ -39,7 +39,7 @@ def rebuild() -> None:
 @ledger.command(short_help="Remove single entries; spend stays what it was.")
 @click.option("--before", required=True, type=moment, metavar="DATE", help="A date or a time.")
 def prune(before: datetime) -> None:
-    """Remove the single entries booked before DATE, and the reservations that ended before it.
+    """Remove the single entries booked before DATE, the reservations that ended and the refusals before it.
 
     The sums that spend is read from stay, and so do budgets and their changes. What is removed cannot be brought back.
     """

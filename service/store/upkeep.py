@@ -52,7 +52,7 @@ def forget_answers(connection: Connection, now: datetime) -> None:
 
 
 def prune_some(connection: Connection, before: datetime) -> int:
-    """Remove some entries booked, and made, before then; how many: with 0 all are gone, and ended holds too."""
+    """Remove some entries booked, and made, before then; how many: with 0 all are gone, and holds and refusals."""
     cut = micros(floor_quarter(before))
     known = connection.execute(select(MARKS.c.at).where(MARKS.c.name == PRUNED)).scalar_one_or_none()
     if known is None or known < cut:
@@ -62,6 +62,7 @@ def prune_some(connection: Connection, before: datetime) -> int:
     if not removed:
         ended = (HOLDS.c.state != HoldState.HELD.value, HOLDS.c.expires_at < cut, HOLDS.c.at < cut)
         connection.execute(delete(HOLDS).where(*ended))
+        connection.execute(delete(REFUSALS).where(REFUSALS.c.minute < cut))
     return removed
 
 

@@ -14,7 +14,7 @@ from service.domain.spending.ledger import Page
 
 T = TypeVar("T")
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA = (*"=+-@\t\r", *"\uff1d\uff0b\uff0d\uff20")  # also in the wide forms of East Asia
 
 
 async def csv_answer(

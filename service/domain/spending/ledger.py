@@ -376,7 +376,7 @@ class Ledger(Protocol):
         ...
 
     async def prune(self, before: datetime) -> int:
-        """Remove single entries booked before then, and their holds; how many entries. Spend stays what it was."""
+        """Remove entries booked before then, their holds, and refusals; how many entries. Spend stays what it was."""
         ...
 
     async def rebuild(self) -> int:

@@ -168,12 +168,12 @@ def test_csv_is_read_page_by_page_and_cut_where_the_ledger_fails(
 
 
 def test_no_cell_of_csv_begins_as_a_formula(ledger_api: LedgerApi) -> None:
-    evil = ["=cmd|'/c calc'!A0", "+1", "-1", "@SUM(A1)", "'=1", "a=1"]
+    evil = ["=cmd|'/c calc'!A0", "+1", "-1", "@SUM(A1)", "'=1", "a=1", "\uff1d1"]
     made = [UsageRecord(replace(MINE, tags={"team": text}), usd("1"), START) for text in evil]
     ledger_api.run(ledger_api.ledger.record(made))
     text = ledger_api.get("/v1/spend", params=SPAN | {"group_by": "tag.team", "format": "csv"}).text
     groups = {row[1] for row in csv.reader(io.StringIO(text))}
-    assert groups == {"group", "'=cmd|'/c calc'!A0", "'+1", "'-1", "'@SUM(A1)", "'=1", "a=1"}
+    assert groups == {"group", "'=cmd|'/c calc'!A0", "'+1", "'-1", "'@SUM(A1)", "'=1", "a=1", "'\uff1d1"}
 
 
 def test_an_entry_tells_what_was_expected_and_what_was_billed(ledger_api: LedgerApi) -> None:

@@ -305,6 +305,10 @@ def test_refusals_are_counted_by_the_minute(place: Place) -> None:
         assert [(count.minute, count.refusal, count.count) for count in found] == expected
         assert [count.refusal for count in await ledger.refusals("q", START, START + DAY)] == [other]
         assert await ledger.refusals("p", START + 2 * minute, START + DAY) == []
+        await ledger.prune(START)
+        assert len(await ledger.refusals(None, START, START + DAY)) == 3
+        await ledger.prune(START + timedelta(minutes=15))  # it cuts by the quarter of an hour
+        assert await ledger.refusals(None, START, START + DAY) == []
 
     place.run(work)
     place.run(look)
