@@ -83,8 +83,9 @@ def router(services: Services) -> APIRouter:
     async def create(request: Request) -> Response:
         exchange = Exchange.of(request.scope)
         parameters(request, ())
-        spec = _spec(decode(json_body(exchange), KeyRequest), project_of(request))
-        once = once_of(services, request, exchange.caller.project, _id_alone)
+        project = project_of(request)
+        spec = _spec(decode(json_body(exchange), KeyRequest), project)
+        once = once_of(services, request, project, _id_alone)
         issued = await _first(lambda: ring.create(spec, by=exchange.caller.name, once=once))
         return _issued(services, issued, 201)
 

@@ -6,6 +6,7 @@ import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import httpx
 import jsonschema
 import pytest
 
@@ -69,6 +70,20 @@ def test_a_project_without_a_name_is_not_the_callers(keyed: KeyedApi):
     assert codes([answer]) == [(422, "invalid_request")]
     assert answer.json()["path"] == "project"
     assert create(keyed, NEW | {"project": None})["project"] == "default"
+
+
+def test_the_same_request_for_another_project_is_another_one(keyed: KeyedApi):
+    def make(path: str) -> httpx.Response:
+        return keyed.with_key(keyed.admin, "POST", path, json=NEW, headers={"idempotency-key": "k"})
+
+    made = [make(path) for path in ("/v1/keys", "/v1/keys?project=one", "/v1/keys?project=two")]
+    assert [(answer.status_code, answer.json()["project"]) for answer in made] == [
+        (201, "default"),
+        (201, "one"),
+        (201, "two"),
+    ]
+    again = make("/v1/keys?project=one")
+    assert (*codes([again]), again.json()["key_id"]) == ((409, "already_created"), made[1].json()["id"])
 
 
 def test_keys_are_listed_by_project_and_page(keyed: KeyedApi):
