@@ -50,7 +50,8 @@ def is_public(text: str) -> bool:
 
 
 def _is_global(address: Address) -> bool:
-    return address.is_global and not address.is_multicast and not address.is_reserved
+    local = isinstance(address, ipaddress.IPv6Address) and address.is_site_local  # of old networks, and routed there
+    return address.is_global and not (address.is_multicast or address.is_reserved or local)
 
 
 def _inside(address: Address) -> list[Address]:
