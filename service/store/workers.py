@@ -1,6 +1,7 @@
 """Threads that work on the database for the event loop: writers commit in groups, readers answer one by one.
 
 While one group is being committed the next gathers, so the time of a disk's sync is shared by all that wait for it.
+Jobs that take long are done one at a time, when no others wait or a few groups of others were done since the last.
 """
 
 from __future__ import annotations
@@ -19,17 +20,22 @@ from sqlalchemy import Connection
 from service.domain.spending.errors import InFlight, LedgerUnavailable
 from service.store.failures import is_collision, is_lock_timeout, unavailable
 from service.store.groups import carry_out
-from service.store.operations import Operation
+from service.store.operations import Operation, Record
 
 T = TypeVar("T")
 
 WAIT_SECONDS = 2.0
 """Longest time until a request's work begins; what has not begun by then is refused."""
 
+LONG_WAIT_SECONDS = 8.0
+"""As ``WAIT_SECONDS``, of what takes long and lets others go before it."""
+
 WORK_SECONDS = 3.0
 """Longest time for one transaction."""
 
 _GROUP = 256
+_FEW = 50  # records, which take about as long as one group of other operations
+_BETWEEN = 4  # groups
 
 
 class Session(Protocol):
@@ -63,6 +69,10 @@ class Job:
     def alone(self) -> bool:
         return self.operation is None or self.operation.alone
 
+    @property
+    def long(self) -> bool:
+        return isinstance(self.operation, Record) and len(self.operation.records) > _FEW
+
 
 class Workers:
     """``threads`` threads over sessions of ``make``, and one queue before them. They begin with the first job."""
@@ -71,6 +81,8 @@ class Workers:
         self._make = make
         self._clock = clock
         self._jobs: deque[Job] = deque()
+        self._long: deque[Job] = deque()
+        self._since_long = 0
         self._ready = threading.Condition()
         self._closing = False
         self._started = False
@@ -79,7 +91,10 @@ class Workers:
     async def carry_out(self, operation: Operation[T]) -> T:
         """The operation's result, committed. Raises what it raised, or ``LedgerUnavailable``."""
         loop = asyncio.get_running_loop()
-        result: T = await self._put(Job(loop.create_future(), operation=operation))
+        job = Job(loop.create_future(), operation=operation)
+        if job.long:
+            job.wait_seconds = LONG_WAIT_SECONDS
+        result: T = await self._put(job)
         return result
 
     async def run(
@@ -95,7 +110,7 @@ class Workers:
         with self._ready:
             if self._closing:
                 raise LedgerUnavailable("the service is ending")
-            self._jobs.append(job)
+            self._queue_of(job).append(job)
             self._ready.notify()
             if not self._started:
                 self._started = True
@@ -109,11 +124,15 @@ class Workers:
 
     def _give_up(self, job: Job) -> None:
         with self._ready:
-            if job not in self._jobs:
+            queue = self._queue_of(job)
+            if job not in queue:
                 return  # it has begun, and ends in its own time
-            self._jobs.remove(job)
+            queue.remove(job)
         if not job.future.done():
             job.future.set_exception(LedgerUnavailable("the database is busy"))
+
+    def _queue_of(self, job: Job) -> deque[Job]:
+        return self._long if job.long else self._jobs
 
     def close(self) -> None:
         """Let the threads finish what is queued, and end."""
@@ -135,9 +154,9 @@ class Workers:
 
     def _wait(self) -> bool:
         with self._ready:
-            while not self._jobs and not self._closing:
+            while not self._jobs and not self._long and not self._closing:
                 self._ready.wait()
-            return bool(self._jobs)
+            return bool(self._jobs or self._long)
 
     def _serve(self, session: Session) -> None:
         """Take what is queued once it is our turn, and work on it."""
@@ -155,10 +174,19 @@ class Workers:
         _answer(jobs)
 
     def _take(self) -> list[Job]:
-        """The next job that stands alone, or all up to the next such one."""
+        """The next job that stands alone, or all up to the next such one; now and then one that takes long."""
         taken: list[Job] = []
         with self._ready:
-            while self._jobs and len(taken) < _GROUP and not (taken and (taken[0].alone or self._jobs[0].alone)):
+            self._since_long += 1
+            if self._long and (not self._jobs or self._since_long > _BETWEEN):
+                taken.append(self._long.popleft())
+                self._since_long = 0
+            while (
+                self._jobs
+                and not (taken and taken[0].long)
+                and len(taken) < _GROUP
+                and not (taken and (taken[0].alone or self._jobs[0].alone))
+            ):
                 taken.append(self._jobs.popleft())
         return [job for job in taken if not job.future.cancelled()]
 
@@ -201,8 +229,9 @@ class Workers:
     def _refuse_all(self, jobs: Sequence[Job], down: LedgerUnavailable) -> None:
         """The database is down: those that wait would find it so too, so they need not wait for it."""
         with self._ready:
-            waiting = list(self._jobs)
+            waiting = [*self._jobs, *self._long]
             self._jobs.clear()
+            self._long.clear()
         for job in (*jobs, *waiting):
             job.outcome = LedgerUnavailable(down.problem)
         _answer(waiting)
