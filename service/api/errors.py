@@ -154,7 +154,7 @@ TITLES: Mapping[str, str] = {
     "invalid_ids": "An id is not in the vocabulary",
     "invalid_json": "The body is not JSON",
     "invalid_query": "The report cannot be made so",
-    "invalid_request": "The body does not fit the route",
+    "invalid_request": "The request does not fit the route",
     "key_invalid": "The key is not valid",
     "key_missing": "The request has no key",
     "key_revoked": "The key is revoked",

@@ -146,7 +146,7 @@ def test_pages_and_csv_have_the_same_rows(ledger_api: LedgerApi) -> None:
 def test_csv_is_read_page_by_page_and_cut_where_the_ledger_fails(
     ledger_api: LedgerApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("service.api.spend_work._CSV_ROWS", 2)
+    monkeypatch.setattr("service.api.reports.work._CSV_ROWS", 2)
     ledger_api.run(ledger_api.ledger.record(usage(20, seed=5)))
     text = ledger_api.get("/v1/spend/entries?format=csv").text
     assert len(list(csv.DictReader(io.StringIO(text)))) == 20

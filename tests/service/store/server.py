@@ -8,7 +8,11 @@ import signal
 import socket
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
+
+_KEPT = 20
+"""Databases that are kept for sure, so that a test may have several."""
 
 
 def binaries() -> Path | None:
@@ -28,7 +32,7 @@ class PostgresServer:
 
     def __init__(self, folder: Path, *, durable: bool = False) -> None:
         self._bin = folder
-        self._fsync = "on" if durable else "off"
+        self._durable = durable
         self.root = Path(tempfile.mkdtemp(prefix="weighbridge-postgresql-"))
         self._user = "postgres" if os.geteuid() == 0 else None  # the server refuses to run as root
         if self._user:
@@ -42,9 +46,9 @@ class PostgresServer:
         self.start()
 
     def start(self) -> None:
-        options = (
-            f"-p {self.port} -k {self.root} -c listen_addresses=127.0.0.1 -c fsync={self._fsync} -c max_connections=200"
-        )
+        options = f"-p {self.port} -k {self.root} -c listen_addresses=127.0.0.1 -c max_connections=200"
+        if not self._durable:  # nothing looks after hundreds of databases that nobody asks any more
+            options += " -c fsync=off -c full_page_writes=off -c autovacuum=off"
         self._run("pg_ctl", "-D", str(self.data), "-w", "-l", str(self.root / "log"), "-o", options, "start")
 
     def stop(self) -> None:
@@ -63,14 +67,20 @@ class PostgresServer:
             os.kill(process, number)
 
     def new_database(self) -> str:
-        """The URL of an empty database."""
+        """The URL of an empty database. Those that were asked for long ago are removed: together they fill a disk."""
+        if self._databases >= 2 * _KEPT and self._databases % _KEPT == 0:
+            old = range(self._databases - 2 * _KEPT + 1, self._databases - _KEPT + 1)
+            self.sql([f"DROP DATABASE test_{number} WITH (FORCE)" for number in old], "postgres")
         self._databases += 1
         name = f"test_{self._databases}"
         self.sql(f"CREATE DATABASE {name}", "postgres")
         return f"postgresql://tester@127.0.0.1:{self.port}/{name}"
 
-    def sql(self, statement: str, database: str) -> str:
-        return self._run("psql", "-h", "127.0.0.1", "-p", str(self.port), "-U", "tester", "-Atc", statement, database)
+    def sql(self, statements: str | Sequence[str], database: str) -> str:
+        """What psql prints for each of ``statements``, which are transactions of their own."""
+        each = (statements,) if isinstance(statements, str) else statements
+        asked = [part for statement in each for part in ("-c", statement)]
+        return self._run("psql", "-h", "127.0.0.1", "-p", str(self.port), "-U", "tester", "-At", *asked, database)
 
     def remove(self) -> None:
         self.stop()
