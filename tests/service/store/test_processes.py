@@ -108,6 +108,20 @@ def test_a_process_that_is_killed_loses_nothing_it_acknowledged(place: Place) ->
     place.run(check)
 
 
+def test_a_commit_waits_for_the_disk_whatever_the_server_is_set_to(
+    place: Place, request: pytest.FixtureRequest
+) -> None:
+    if place.url:
+        name = place.url.rpartition("/")[2]
+        request.getfixturevalue("postgres").sql(f"ALTER DATABASE {name} SET synchronous_commit = off", "postgres")
+    asked_of, waits = ("SHOW synchronous_commit", "on") if place.url else ("PRAGMA synchronous", 2)
+
+    async def look(ledger: SqlLedger) -> object:
+        return await ledger.write(lambda connection: connection.exec_driver_sql(asked_of).scalar_one())
+
+    assert place.run(look) == waits
+
+
 def test_holds_outlive_the_process_and_expire_in_the_next(place: Place) -> None:
     async def before(ledger: SqlLedger) -> str:
         await ledger.create_budget(budget(), by="me")
