@@ -11,6 +11,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+_MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of a random name is made in it
+_ENOUGH = 4 * 2**30
 _KEPT = 20
 """Databases that are kept for sure, so that a test may have several."""
 
@@ -24,6 +26,11 @@ def binaries() -> Path | None:
     return folders[-1].parent if folders else None
 
 
+def _in_memory() -> str | None:
+    """Where throw-away data keeps no disk busy: in memory, where there is much of it."""
+    return str(_MEMORY) if _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free > _ENOUGH else None
+
+
 class PostgresServer:
     """Started at once, with what makes throw-away data fast; ``stop`` and ``start`` as often as a test likes.
 
@@ -33,7 +40,7 @@ class PostgresServer:
     def __init__(self, folder: Path, *, durable: bool = False) -> None:
         self._bin = folder
         self._durable = durable
-        self.root = Path(tempfile.mkdtemp(prefix="weighbridge-postgresql-"))
+        self.root = Path(tempfile.mkdtemp(prefix="weighbridge-postgresql-", dir=None if durable else _in_memory()))
         self._user = "postgres" if os.geteuid() == 0 else None  # the server refuses to run as root
         if self._user:
             shutil.chown(self.root, self._user, self._user)
@@ -48,7 +55,7 @@ class PostgresServer:
     def start(self) -> None:
         options = f"-p {self.port} -k {self.root} -c listen_addresses=127.0.0.1 -c max_connections=200"
         if not self._durable:  # nothing looks after hundreds of databases that nobody asks any more
-            options += " -c fsync=off -c full_page_writes=off -c autovacuum=off"
+            options += " -c fsync=off -c full_page_writes=off -c autovacuum=off -c max_wal_size=128MB"
         self._run("pg_ctl", "-D", str(self.data), "-w", "-l", str(self.root / "log"), "-o", options, "start")
 
     def stop(self) -> None:
