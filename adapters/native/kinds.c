@@ -31,6 +31,8 @@ int kinds_build(Kinds *kinds, const uint8_t *classes, const uint8_t as_kind[KIND
         }
         kinds->block_of[number] = (uint16_t)same;
     }
+    for (size_t point = 0; point < BASIC_PLANE; point++)
+        kinds->plane[point] = as_kind[classes[point] % KINDS];
     kinds->han = true;
     for (size_t point = 0x5000; point < 0xa000; point++)
         kinds->han &= as_kind[classes[point] % KINDS] == BOTH;

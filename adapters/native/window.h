@@ -101,29 +101,72 @@ static FORCE_INLINE ByteMasks byte_masks(const uint8_t *at, const Pattern patter
 
 #endif
 
+/* The lowest three bits of each byte of a window: bit i of a mask is that of byte i. */
+typedef struct {
+    uint64_t first, second, third;
+} BitMasks;
+
+static FORCE_INLINE BitMasks bit_masks(const uint8_t *bytes)
+{
+    BitMasks masks = {0};
+    for (unsigned i = 0; i < WINDOW; i += 16) {
+#ifdef WEIGHBRIDGE_SSE2
+        __m128i sixteen = _mm_loadu_si128((const __m128i *)(const void *)(bytes + i));
+        masks.first |= bits_of(_mm_slli_epi16(sixteen, 7)) << i;
+        masks.second |= bits_of(_mm_slli_epi16(sixteen, 6)) << i;
+        masks.third |= bits_of(_mm_slli_epi16(sixteen, 5)) << i;
+#else
+        Word sixteen = load_16(bytes + i);
+        masks.first |= (uint64_t)beyond_ascii_mask((Word){sixteen.low << 7, sixteen.high << 7}) << i;
+        masks.second |= (uint64_t)beyond_ascii_mask((Word){sixteen.low << 6, sixteen.high << 6}) << i;
+        masks.third |= (uint64_t)beyond_ascii_mask((Word){sixteen.low << 5, sixteen.high << 5}) << i;
+#endif
+    }
+    return masks;
+}
+
+/* What is said of the first byte of each character, said of all its bytes. */
+static FORCE_INLINE uint64_t of_all_bytes(uint64_t firsts, uint64_t inner)
+{
+    firsts |= firsts << 1 & inner;
+    firsts |= firsts << 1 & inner;
+    return firsts | (firsts << 1 & inner);
+}
+
+/* Those of these first bytes of characters whose character ends within the window. */
+static FORCE_INLINE uint64_t whole_ones(uint64_t leads, const uint8_t *at)
+{
+    const uint8_t *end = at + WINDOW;
+    if (UNLIKELY(leads >> (WINDOW - 3)))
+        leads &= ~((uint64_t)(end[-1] >= 0xc0) << (WINDOW - 1) | (uint64_t)(end[-2] >= 0xe0) << (WINDOW - 2) |
+                   (uint64_t)(end[-3] >= 0xf0) << (WINDOW - 3));
+    return leads;
+}
+
 /* Classes of the characters beyond ASCII. One that only the state machine knows, and all after it, are beyond. */
 static FORCE_INLINE void add_characters(ByteMasks *masks, const Kinds *kinds, const uint8_t *at)
 {
-    uint64_t by_kind[KINDS] = {0};
-    uint64_t leads = masks->no_ascii & ~masks->inner;
-    if (kinds->han) { /* those that the window cuts are left to the loop */
-        uint64_t han = masks->han & ((1ull << (WINDOW - 2)) - 1);
-        by_kind[BOTH] = han | han << 1 | han << 2;
-        leads &= ~han;
+    uint8_t found[WINDOW] = {OTHER}; /* the kind of each character, at its first byte */
+    const uint64_t leads = masks->no_ascii & ~masks->inner, whole = whole_ones(leads, at);
+    const uint64_t han = kinds->han ? masks->han & whole : 0;
+    for (uint64_t left = whole & ~han; left; left &= left - 1) {
+        unsigned place = trailing_zeros_64(left), size;
+        found[place] = (uint8_t)kind_at(kinds, at + place, &size);
     }
-    for (; leads; leads &= leads - 1) {
-        unsigned place = trailing_zeros_64(leads), size;
-        enum Kind kind = kind_at(kinds, at + place, &size);
-        if (UNLIKELY(IN(kind, WHITE | SET(NUMBER)) || place + size > WINDOW)) {
-            masks->beyond = UINT64_MAX << place;
-            break;
-        }
-        by_kind[kind] |= ((1ull << size) - 1) << place;
-    }
-    masks->upper |= by_kind[UPPER];
-    masks->lower |= by_kind[LOWER];
-    masks->both = by_kind[BOTH];
-    masks->mark = by_kind[MARK];
+    BitMasks bits = bit_masks(found);
+    bits.second |= han;
+    bits.third |= han;
+    /* In this order: SPACE, BREAK and NUMBER lack the third bit, and the four that are added here have it. */
+    uint64_t beyond = (~bits.third & (bits.first | bits.second)) | (leads & ~whole);
+    bits.first = of_all_bytes(bits.first, masks->inner);
+    bits.second = of_all_bytes(bits.second, masks->inner);
+    bits.third = of_all_bytes(bits.third, masks->inner);
+    masks->beyond = beyond ? UINT64_MAX << trailing_zeros_64(beyond) : 0;
+    bits.third &= ~masks->beyond;
+    masks->upper |= bits.third & ~bits.second & ~bits.first;
+    masks->lower |= bits.third & ~bits.second & bits.first;
+    masks->both = bits.third & bits.second & ~bits.first;
+    masks->mark = bits.third & bits.second & bits.first;
 }
 
 /* Starts of the groups of three that digits fall into; `runs` are the starts of their runs. */
