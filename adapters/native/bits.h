@@ -2,6 +2,7 @@
 #ifndef WEIGHBRIDGE_BITS_H
 #define WEIGHBRIDGE_BITS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -122,7 +123,35 @@ static FORCE_INLINE uint32_t beyond_ascii_mask(Word word)
     return (uint32_t)_mm_movemask_epi8(_mm_set_epi64x((long long)word.high, (long long)word.low));
 }
 
+static FORCE_INLINE __m128i as_bytes(const Word *word)
+{
+    return _mm_loadu_si128((const __m128i *)(const void *)word);
+}
+
+static FORCE_INLINE __m128i equal_quarters(const Word *one, __m128i word)
+{
+    return _mm_cmpeq_epi32(as_bytes(one), word);
+}
+
+/* Whether one of four words is this one, without a branch. */
+static FORCE_INLINE bool among_four(const Word *four, const Word *word)
+{
+    __m128i same = as_bytes(word);
+    __m128i two = _mm_packs_epi32(equal_quarters(four, same), equal_quarters(four + 1, same));
+    __m128i others = _mm_packs_epi32(equal_quarters(four + 2, same), equal_quarters(four + 3, same));
+    /* Four bytes are left of each word, all of them set where it is the same. */
+    return _mm_movemask_epi8(_mm_cmpeq_epi32(_mm_packs_epi16(two, others), _mm_set1_epi8((char)0xff))) != 0;
+}
+
 #else
+
+static FORCE_INLINE bool among_four(const Word *four, const Word *word)
+{
+    bool found = false;
+    for (int i = 0; i < 4; i++)
+        found |= ((four[i].low ^ word->low) | (four[i].high ^ word->high)) == 0;
+    return found;
+}
 
 /* The top bit of every byte, gathered in eight bits. */
 static FORCE_INLINE uint32_t gathered(uint64_t bytes)

@@ -168,82 +168,104 @@ static FORCE_INLINE bool leads_word(const Kinds *kinds, uint8_t first, const Pat
 /* Pieces that wait to be counted. Looking up one takes long where its slot is far from the processor, so that all slots
  * are asked for before the first of them is read. */
 typedef struct {
+    Word key;
+    uint64_t hash;
     const uint8_t *at;
     size_t size;
-    Word key;      /* of a short piece */
-    uint64_t hash; /* of a short piece; the place of the count for one up to LONG_REMEMBERED */
-} Piece;
-
-#define ENOUGH 64 /* pieces */
+} ShortPiece;
 
 typedef struct {
-    Piece pieces[ENOUGH + WINDOW];
-    size_t count;
+    const uint8_t *at;
+    size_t size, place; /* of its count; for a piece up to LONG_REMEMBERED */
+} LongPiece;
+
+#define ENOUGH 64 /* pieces of one of both sorts */
+
+typedef struct {
+    ShortPiece short_pieces[ENOUGH + WINDOW];
+    LongPiece long_pieces[ENOUGH + WINDOW];
+    size_t short_count, long_count;
 } Queue;
 
 static FORCE_INLINE void put(Queue *queue, const Job *job, const uint8_t *at, size_t size, Word word)
 {
     const Vocabulary *vocabulary = job->vocabulary;
-    Piece *piece = &queue->pieces[queue->count++];
-    piece->at = at;
-    piece->size = size;
     if (LIKELY(size <= SHORT_SIZE)) {
-        piece->key = short_key(word, size);
-        piece->hash = key_hash(piece->key);
-        PREFETCH(&vocabulary->keys[piece->hash >> vocabulary->short_shift]);
-    } else if (size <= LONG_REMEMBERED) {
-        piece->hash = long_place(at, size);
-        PREFETCH(&job->memory->long_counts[piece->hash]);
+        ShortPiece *piece = &queue->short_pieces[queue->short_count++];
+        Word key = short_key(word, size);
+        *piece = (ShortPiece){key, key_hash(key), at, size};
+        PREFETCH(&vocabulary->keys[first_slot(vocabulary, piece->hash)]);
+    } else {
+        LongPiece *piece = &queue->long_pieces[queue->long_count++];
+        *piece = (LongPiece){at, size, 0};
+        if (size <= LONG_REMEMBERED) {
+            piece->place = long_place(at, size);
+            PREFETCH(&job->memory->long_counts[piece->place]);
+        }
     }
 }
 
-static enum Outcome add_ids(Job *job, const Queue *queue)
+static enum Outcome add_short_ids(Job *job, const ShortPiece *piece)
 {
     const Vocabulary *vocabulary = job->vocabulary;
-    for (const Piece *piece = queue->pieces, *end = piece + queue->count; piece < end; piece++) {
-        size_t slot = piece->size <= SHORT_SIZE ? short_slot(vocabulary, piece->key, piece->hash) : 0;
-        enum Outcome outcome = DONE;
-        if (piece->size > SHORT_SIZE)
-            outcome = add_long(job, piece->at, piece->size);
-        else if (!vocabulary->keys[slot].high)
-            outcome = add_short(job, piece->at, piece->size, piece->key, piece->hash);
-        else if (job->room == job->count && reserve(job, 1))
-            outcome = NO_MEMORY;
-        else
-            job->ids[job->count++] = vocabulary->ranks[slot];
+    size_t slot = short_slot(vocabulary, piece->key, piece->hash);
+    if (!vocabulary->keys[slot].high)
+        return add_short(job, piece->at, piece->size, piece->key, piece->hash);
+    if (job->room == job->count && reserve(job, 1))
+        return NO_MEMORY;
+    job->ids[job->count++] = vocabulary->ranks[slot];
+    return DONE;
+}
+
+/* In the order of the text. */
+static enum Outcome add_ids(Job *job, const Queue *queue)
+{
+    const ShortPiece *piece = queue->short_pieces, *last = piece + queue->short_count;
+    const LongPiece *long_piece = queue->long_pieces, *last_long = long_piece + queue->long_count;
+    while (piece < last || long_piece < last_long) {
+        enum Outcome outcome;
+        if (long_piece == last_long || (piece < last && piece->at < long_piece->at)) {
+            outcome = add_short_ids(job, piece++);
+        } else {
+            outcome = add_long(job, long_piece->at, long_piece->size);
+            long_piece++;
+        }
         if (UNLIKELY(outcome != DONE))
             return outcome;
     }
     return DONE;
 }
 
-static enum Outcome add_counts(Job *job, const Queue *queue)
+static enum Outcome add_short_counts(Job *job, const Queue *queue)
 {
     const Vocabulary *vocabulary = job->vocabulary;
-    uint8_t others[ENOUGH + WINDOW]; /* that are no short token */
+    uint8_t others[ENOUGH + WINDOW]; /* that are no token */
     size_t other_count = 0;
-    for (size_t i = 0; i < queue->count; i++) {
-        const Piece *piece = &queue->pieces[i];
+    for (size_t i = 0; i < queue->short_count; i++) {
         others[other_count] = (uint8_t)i;
-        if (UNLIKELY(piece->size > SHORT_SIZE)) {
-            other_count++;
-            continue;
-        }
-        bool found = vocabulary->keys[short_slot(vocabulary, piece->key, piece->hash)].high != 0;
-        job->count += found;
-        other_count += !found;
-        if (!found)
-            PREFETCH(short_places(job->memory, piece->hash));
+        other_count += !is_short_token(vocabulary, &queue->short_pieces[i].key, queue->short_pieces[i].hash);
     }
+    job->count += queue->short_count - other_count;
+    for (size_t i = 0; i < other_count; i++)
+        PREFETCH(short_places(job->memory, queue->short_pieces[others[i]].hash));
     for (size_t i = 0; i < other_count; i++) {
-        const Piece *piece = &queue->pieces[others[i]];
-        enum Outcome outcome = DONE;
-        if (piece->size <= SHORT_SIZE)
-            outcome = add_short(job, piece->at, piece->size, piece->key, piece->hash);
-        else if (tends_apart(piece->at + piece->size))
+        const ShortPiece *piece = &queue->short_pieces[others[i]];
+        enum Outcome outcome = add_short(job, piece->at, piece->size, piece->key, piece->hash);
+        if (UNLIKELY(outcome != DONE))
+            return outcome;
+    }
+    return DONE;
+}
+
+static enum Outcome add_long_counts(Job *job, const Queue *queue)
+{
+    for (size_t i = 0; i < queue->long_count; i++) {
+        const LongPiece *piece = &queue->long_pieces[i];
+        enum Outcome outcome;
+        if (tends_apart(piece->at + piece->size))
             outcome = add_apart(job, piece->at, piece->size);
         else if (piece->size <= LONG_REMEMBERED)
-            outcome = add_long_count(job, piece->at, piece->size, &job->memory->long_counts[piece->hash]);
+            outcome = add_long_count(job, piece->at, piece->size, &job->memory->long_counts[piece->place]);
         else
             outcome = add_long(job, piece->at, piece->size);
         if (UNLIKELY(outcome != DONE))
@@ -254,8 +276,12 @@ static enum Outcome add_counts(Job *job, const Queue *queue)
 
 static enum Outcome add_queue(Job *job, Queue *queue)
 {
-    enum Outcome outcome = job->wants_ids ? add_ids(job, queue) : add_counts(job, queue);
-    queue->count = 0;
+    enum Outcome outcome;
+    if (job->wants_ids)
+        outcome = add_ids(job, queue);
+    else if ((outcome = add_short_counts(job, queue)) == DONE)
+        outcome = add_long_counts(job, queue);
+    queue->short_count = queue->long_count = 0;
     if (outcome == DONE && job->count > job->limit)
         return BEYOND_LIMIT;
     return outcome;
@@ -278,7 +304,7 @@ static FORCE_INLINE enum Outcome scan(Job *job, const Pattern pattern)
     const Kinds *kinds = &job->vocabulary->kinds;
     const uint8_t *at = job->text, *end = at + job->size, *check = at, *next_window = at;
     Queue queue;
-    queue.count = 0;
+    queue.short_count = queue.long_count = 0;
     while (at < end) {
         if (UNLIKELY(at >= check)) {
             if (job->poll.ask && job->poll.ask(job->poll.context))
@@ -298,7 +324,7 @@ static FORCE_INLINE enum Outcome scan(Job *job, const Pattern pattern)
             put(&queue, job, at, size, word);
             at += size;
         }
-        if (queue.count >= ENOUGH) {
+        if (queue.short_count >= ENOUGH || queue.long_count >= ENOUGH) {
             enum Outcome outcome = add_queue(job, &queue);
             if (UNLIKELY(outcome != DONE))
                 return outcome;

@@ -30,7 +30,8 @@ typedef struct {
     uint8_t *bytes;
     Token *tokens; /* by rank, ascending */
     size_t count, longest;
-    /* Tokens of up to SHORT_SIZE bytes: open addressing; an empty slot has the key {0, 0}, which no token has. */
+    /* Tokens of up to SHORT_SIZE bytes: open addressing from the first of LINE_SLOTS on; an empty slot has the key
+     * {0, 0}, which no token has. */
     Word *keys;
     uint32_t *ranks; /* of each slot; apart, because a count reads the keys alone */
     unsigned short_shift;
@@ -69,16 +70,33 @@ static FORCE_INLINE uint64_t key_hash(Word key)
     return (mixed ^ mixed >> 32) * 0xd6e8feb86659fd93ull;
 }
 
+#define LINE_SLOTS 4 /* that the processor reads at once */
+
+static FORCE_INLINE size_t first_slot(const Vocabulary *vocabulary, uint64_t hash)
+{
+    return (size_t)(hash >> vocabulary->short_shift) & ~(size_t)(LINE_SLOTS - 1);
+}
+
 /* The slot of a key, or of the empty place where it would be. */
 static FORCE_INLINE size_t short_slot(const Vocabulary *vocabulary, Word key, uint64_t hash)
 {
-    size_t slot = (size_t)(hash >> vocabulary->short_shift);
+    size_t slot = first_slot(vocabulary, hash);
     for (;;) {
         Word found = vocabulary->keys[slot];
         if (LIKELY(((found.low ^ key.low) | (found.high ^ key.high)) == 0) || found.high == 0)
             return slot;
         slot = (slot + 1) & vocabulary->short_mask;
     }
+}
+
+/* Whether a key is that of a token: without a branch but where a line is full. */
+static FORCE_INLINE bool is_short_token(const Vocabulary *vocabulary, const Word *key, uint64_t hash)
+{
+    const Word *line = &vocabulary->keys[first_slot(vocabulary, hash)];
+    bool found = among_four(line, key);
+    if (UNLIKELY(line[LINE_SLOTS - 1].high > 0 - (uint64_t)found)) /* not found, and the last slot taken */
+        return vocabulary->keys[short_slot(vocabulary, *key, hash)].high != 0;
+    return found;
 }
 
 uint32_t long_rank(const Vocabulary *vocabulary, const uint8_t *at, size_t size);
