@@ -97,6 +97,33 @@ size_t merge_small(const Vocabulary *vocabulary, const uint8_t *piece, size_t si
     return count;
 }
 
+void merge_two(const Vocabulary *vocabulary, const uint8_t *const pieces[2], const size_t sizes[2], size_t counts[2])
+{
+    const Pairs *pairs = &vocabulary->pairs;
+    Row rows[2];
+    size_t fours[2];
+    uint64_t lowest[2];
+    for (size_t i = 0; i < 2; i++) {
+        Row *row = &rows[i];
+        size_t last = open_piece(vocabulary, pieces[i], sizes[i], row->numbers + 1);
+        row->numbers[0] = row->numbers[last + 1] = NO_NUMBER;
+        counts[i] = last;
+        fours[i] = last / 4 + 1;
+        lowest[i] = row_start(row, pairs, last, fours[i]) ? lowest_of(row->merges, fours[i]) : NO_MERGE;
+    }
+    for (; lowest[0] < NO_MERGE && lowest[1] < NO_MERGE; counts[0]--, counts[1]--) {
+        row_join(&rows[0], pairs, lowest[0]);
+        row_join(&rows[1], pairs, lowest[1]);
+        lowest[0] = lowest_of(rows[0].merges, fours[0]);
+        lowest[1] = lowest_of(rows[1].merges, fours[1]);
+    }
+    size_t longer = lowest[0] < NO_MERGE ? 0 : 1;
+    for (uint64_t left = lowest[longer]; left < NO_MERGE; left = lowest_of(rows[longer].merges, fours[longer])) {
+        row_join(&rows[longer], pairs, left);
+        counts[longer]--;
+    }
+}
+
 /* Tokens of a long piece, known by where they start. `sizes` holds the size of a token at its first and at its last
  * byte, which leads to both neighbours. An entry of the heap is a merge's number and its start: lowest rank first, then
  * leftmost. One whose pair has another merge by now is passed over. */

@@ -27,17 +27,17 @@ static size_t slots_for(size_t count)
 
 int pairs_start(Pairs *pairs, const size_t counts[REGIONS])
 {
-    size_t slots = 0;
+    size_t slots = SLOTS_FOR_WORD; /* for the one that is always empty */
     for (size_t i = 0; i < REGIONS; i++)
         slots += slots_for(counts[i]);
     pairs->slots = table_new(slots, sizeof *pairs->slots);
     pairs->filter = table_new(slots / SLOTS_FOR_WORD, sizeof *pairs->filter);
     if (!pairs->slots || !pairs->filter)
         return -1;
-    slots = 0;
+    slots = SLOTS_FOR_WORD;
     for (size_t i = 0; i < REGIONS; i++) {
         size_t own = slots_for(counts[i]);
-        pairs->regions[i] = (Region){pairs->slots + slots, pairs->filter + slots / SLOTS_FOR_WORD, own - 1,
+        pairs->regions[i] = (Region){slots, pairs->filter + slots / SLOTS_FOR_WORD, own - 1,
                                      own / SLOTS_FOR_WORD - 1};
         slots += own;
     }
@@ -49,9 +49,10 @@ void pairs_insert(Pairs *pairs, uint32_t left, uint32_t right, uint32_t merged)
     const Region *region = &pairs->regions[left % REGIONS];
     uint64_t key = pair_key(left, right), hash = pair_hash(key);
     size_t slot = (size_t)(hash >> 32) & region->last_slot;
-    while (region->slots[slot])
+    uint64_t *slots = pairs->slots + region->first;
+    while (slots[slot])
         slot = (slot + 1) & region->last_slot;
-    region->slots[slot] = key << NUMBER_BITS | merged;
+    slots[slot] = key << NUMBER_BITS | merged;
     region->filter[hash >> 32 & region->last_word] |= 1ull << (hash >> 58);
 }
 

@@ -21,14 +21,16 @@
 #define PLACE(number) ((number) >> REGION_BITS)
 
 typedef struct {
-    uint64_t *slots;  /* places of the left and the right token, merged number; 0 where empty. Open addressing */
+    size_t first;     /* of the slots */
     uint64_t *filter; /* a bit for each hash: most pairs do not merge, and are known by it without a look-up */
     size_t last_slot, last_word;
 } Region;
 
 typedef struct {
     Region regions[REGIONS];
-    uint64_t *slots, *filter; /* of all regions */
+    uint64_t *slots;  /* places of the left and the right token, merged number; 0 where empty, as the first one always
+                       * is. Open addressing within a region */
+    uint64_t *filter; /* of all regions */
 } Pairs;
 
 uint32_t token_number(size_t place, uint8_t first);
@@ -59,9 +61,9 @@ static FORCE_INLINE bool may_merge(const Pairs *pairs, uint32_t left, uint64_t h
 static FORCE_INLINE uint32_t find_merged(const Pairs *pairs, uint32_t left, uint32_t right)
 {
     const Region *region = &pairs->regions[left % REGIONS];
-    uint64_t key = pair_key(left, right);
+    const uint64_t *slots = pairs->slots + region->first, key = pair_key(left, right);
     for (size_t slot = (size_t)(pair_hash(key) >> 32) & region->last_slot;; slot = (slot + 1) & region->last_slot) {
-        uint64_t found = region->slots[slot];
+        uint64_t found = slots[slot];
         if (LIKELY(found >> NUMBER_BITS == key && found))
             return (uint32_t)found & NO_NUMBER;
         if (!found)
@@ -71,7 +73,16 @@ static FORCE_INLINE uint32_t find_merged(const Pairs *pairs, uint32_t left, uint
 
 static FORCE_INLINE uint32_t merged(const Pairs *pairs, uint32_t left, uint32_t right)
 {
-    return may_merge(pairs, left, pair_hash(pair_key(left, right))) ? find_merged(pairs, left, right) : NO_NUMBER;
+    /* Pairs that merge and pairs that do not come at random, so there is no branch but where another pair is in the way:
+     * the slot that is always empty stands for one that need not be looked up. */
+    const Region *region = &pairs->regions[left % REGIONS];
+    const uint64_t key = pair_key(left, right), hash = pair_hash(key);
+    size_t slot = region->first + ((size_t)(hash >> 32) & region->last_slot);
+    uint64_t found = pairs->slots[slot & (0 - (size_t)may_merge(pairs, left, hash))];
+    uint64_t none = 0 - (uint64_t)(found == 0);
+    if (UNLIKELY((found >> NUMBER_BITS ^ key) & ~none))
+        return find_merged(pairs, left, right);
+    return (uint32_t)(found | none) & NO_NUMBER;
 }
 
 #endif

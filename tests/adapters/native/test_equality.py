@@ -200,6 +200,29 @@ def test_long_pieces(pair, kind):
     assert pair.differing([LONG[kind]]) == []
 
 
+SCRIPTS = (
+    "etaoinshrdlu", "ETAOINetaoin", "éèêëàçùœ", "оеаинтсрвлкмд", "ОЕАИоеаинт", "αειοτηνσ", "աիենրու", "აიესრნო",
+    "اليمنرتبة", "שלוםהית", "कखगमरसािी", "কখগমরসািী", "กขคงนมรเา", "가나다라마바사", "のにをはがで", "的一是不了在",
+    "ሀለሐመሠረሰ", "𐐨𐐩𐐪𐐫", "👍🎉🚀",
+)  # fmt: skip
+
+
+def test_new_words_of_every_script_side_by_side(pair):
+    """No word comes twice, so that none is remembered: one at a time, and two of every length together."""
+    draw = random.Random(21)
+    sizes = [*range(1, 20), 24, 31, 40, 62, 63, 70]
+    texts = []
+    for scripts in [(script,) for script in SCRIPTS] + [SCRIPTS] * 30:
+        words = ["".join(draw.choices(draw.choice(scripts), k=draw.choice(sizes))) for _ in range(draw.randint(1, 150))]
+        texts.append(draw.choice((" ", "\n", ", ")).join(words))
+    assert pair.differing(texts) == []
+    assert pair.differing(texts) == []  # as remembered
+    for text in texts:
+        count = pair.native.count(text)
+        assert pair.native.count_within(text, count) == count
+        assert pair.native.count_within(text, count - 1) is None
+
+
 ALPHABETS = (
     "a", "aaab", "ab", "etaoin", "abcdefghijklmnopqrstuvwxyz", "你", "你我他的是", "-_=", "лоеаи", "éèaß", "のにをは人",
     "가나다라", "\u0301\u0903e",
