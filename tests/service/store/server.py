@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-_MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of a random name is made in it
+_MEMORY = Path("/dev/shm")
 _ENOUGH = 4 * 2**30
 _KEPT = 20
 """Databases that are kept for sure, so that a test may have several."""
