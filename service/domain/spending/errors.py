@@ -13,13 +13,14 @@ from service.domain.errors import DomainError
 
 
 class LedgerUnavailable(DomainError):
-    """The ledger's database cannot be used just now: nothing was admitted. ``problem`` says what, for the operator."""
+    """The ledger's database cannot be used just now, so nothing counts as admitted. ``problem`` says what, for the operator."""
 
     code: ClassVar[str] = "ledger_unavailable"
 
     def __init__(self, problem: str) -> None:
         self.problem = problem
-        super().__init__(f"The ledger is not available: {problem}. Nothing was admitted; try again.")
+        how = "The request counts as refused; send it again, with the same Idempotency-Key."
+        super().__init__(f"The ledger is not available: {problem}. {how}")
 
 
 class LedgerNotOpened(DomainError):
