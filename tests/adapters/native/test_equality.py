@@ -200,7 +200,7 @@ def test_long_pieces(pair, kind):
     assert pair.differing([LONG[kind]]) == []
 
 
-SCRIPTS = (
+WORD_LETTERS = (
     "etaoinshrdlu", "ETAOINetaoin", "éèêëàçùœ", "оеаинтсрвлкмд", "ОЕАИоеаинт", "αειοτηνσ", "աիենրու", "აიესრნო",
     "اليمنرتبة", "שלוםהית", "कखगमरसािी", "কখগমরসািী", "กขคงนมรเา", "가나다라마바사", "のにをはがで", "的一是不了在",
     "ሀለሐመሠረሰ", "𐐨𐐩𐐪𐐫", "👍🎉🚀",
@@ -212,7 +212,7 @@ def test_new_words_of_every_script_side_by_side(pair):
     draw = random.Random(21)
     sizes = [*range(1, 20), 24, 31, 40, 62, 63, 70]
     texts = []
-    for scripts in [(script,) for script in SCRIPTS] + [SCRIPTS] * 30:
+    for scripts in [(script,) for script in WORD_LETTERS] + [WORD_LETTERS] * 30:
         words = ["".join(draw.choices(draw.choice(scripts), k=draw.choice(sizes))) for _ in range(draw.randint(1, 150))]
         texts.append(draw.choice((" ", "\n", ", ")).join(words))
     assert pair.differing(texts) == []
