@@ -13,7 +13,7 @@ from service.domain.errors import DomainError
 
 
 class LedgerUnavailable(DomainError):
-    """The ledger's database cannot be used just now, so nothing counts as admitted. ``problem`` says what, for the operator."""
+    """The ledger's database cannot be used just now: nothing counts as admitted. ``problem`` is for the operator."""
 
     code: ClassVar[str] = "ledger_unavailable"
 
