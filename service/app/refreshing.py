@@ -15,12 +15,13 @@ from service.pricebook.refresh import Refresher, RefreshOptions
 from service.pricebook.snapshots import FileSnapshots
 from service.store.ledger import sessions
 from service.store.snapshots import DatabaseSnapshots, RefreshLease
+from service.store.workers import Use
 
 
 async def refresh_prices(assembly: Assembly, options: RefreshOptions) -> None:
     """Refresh until cancelled; each outcome is a metric."""
     settings = assembly.settings
-    shared = partial(sessions(settings.database_url, settings.data_dir), True) if settings.database_url else None
+    shared = partial(sessions(settings.database_url, settings.data_dir), Use.WRITE) if settings.database_url else None
     async with httpx.AsyncClient() as client:
         refresher = Refresher(
             client,

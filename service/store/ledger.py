@@ -41,7 +41,7 @@ from service.store.past_calls import forget_some
 from service.store.postgresql import PostgresSession
 from service.store.spending import page_of_spend
 from service.store.sqlite import SqliteSession
-from service.store.workers import WAIT_SECONDS, WORK_SECONDS, Session, Workers
+from service.store.workers import WAIT_SECONDS, WORK_SECONDS, Session, Use, Workers
 
 T = TypeVar("T")
 
@@ -238,21 +238,21 @@ def sql_ledger(database_url: str, data_dir: Path, clock: Callable[[], datetime])
     return _over(sessions(database_url, data_dir), clock)
 
 
-def sessions(database_url: str, data_dir: Path) -> Callable[[bool], Session]:
-    """What makes a connection to the ledger's database, to write or to read. Raises ``LedgerNotOpened``."""
+def sessions(database_url: str, data_dir: Path) -> Callable[[Use], Session]:
+    """What makes a connection to the ledger's database, for a use. Raises ``LedgerNotOpened``."""
     if not database_url:
-        return lambda writes: SqliteSession(data_dir, writes=writes)
+        return lambda use: SqliteSession(data_dir, writes=use is Use.WRITE)
     try:
         url = make_url(database_url)
     except ArgumentError:
         url = make_url("none://")
     if url.drivername not in ("postgresql", "postgres", "postgresql+asyncpg"):
         raise LedgerNotOpened("WEIGHBRIDGE_DATABASE_URL must be a URL such as postgresql://user@host:5432/weighbridge.")
-    return lambda _writes: PostgresSession(url)
+    return lambda use: PostgresSession(url, looks_up=use is not Use.REPORT)
 
 
-def _over(make: Callable[[bool], Session], clock: Callable[[], datetime]) -> SqlLedger:
-    writers = Workers(lambda: make(True), 1, clock, "ledger-writer")
-    readers = Workers(lambda: make(False), _READERS, clock, "ledger-reader")
-    reporters = Workers(lambda: make(False), 1, clock, "ledger-reports")
+def _over(make: Callable[[Use], Session], clock: Callable[[], datetime]) -> SqlLedger:
+    writers = Workers(lambda: make(Use.WRITE), 1, clock, "ledger-writer")
+    readers = Workers(lambda: make(Use.LOOK_UP), _READERS, clock, "ledger-reader")
+    reporters = Workers(lambda: make(Use.REPORT), 1, clock, "ledger-reports")
     return SqlLedger(writers, readers, reporters, clock)

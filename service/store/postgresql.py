@@ -19,7 +19,8 @@ _CONNECT_SECONDS = 2.5
 class PostgresSession:
     """As ``SqliteSession``: one connection of one thread, on an event loop of that thread's own."""
 
-    def __init__(self, url: URL) -> None:
+    def __init__(self, url: URL, *, looks_up: bool = True) -> None:
+        """``looks_up``: rows are asked for by their keys, and not most of a table, as a report does."""
         self._engine = create_async_engine(
             url.set(drivername="postgresql+asyncpg"),
             poolclass=NullPool,
@@ -30,6 +31,8 @@ class PostgresSession:
                     "timezone": "UTC",
                     "synchronous_commit": "on",
                     "lock_timeout": "1000",  # less than a transaction may take, so that we learn what it waited for
+                    # A statement is planned once, maybe while its table is empty: it must not read all of it for ever.
+                    **({"enable_seqscan": "off"} if looks_up else {"plan_cache_mode": "force_custom_plan"}),
                     "idle_in_transaction_session_timeout": "5000",  # a frozen process must not hold its locks for ever
                 },
             },

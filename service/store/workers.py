@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import Enum, auto
 from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import Connection
@@ -36,6 +37,14 @@ WORK_SECONDS = 3.0
 _GROUP = 256
 _FEW = 50  # records, which take about as long as one group of other operations
 _BETWEEN = 4  # groups
+
+
+class Use(Enum):
+    """What a connection is for: it writes, looks up rows, or reads much for a report."""
+
+    WRITE = auto()
+    LOOK_UP = auto()
+    REPORT = auto()
 
 
 class Session(Protocol):

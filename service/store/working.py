@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Row, or_, select, text, tuple_
@@ -35,7 +36,7 @@ from service.store.rows import (
     totals_values,
 )
 from service.store.tables import ANSWERS, BUDGET_PERIODS, BUDGETS, ENTRIES, HOLDS
-from service.store.writing import upsert
+from service.store.writing import insert_many, put_many
 
 ANSWERS_KEPT = timedelta(hours=24)
 
@@ -43,10 +44,6 @@ _MAX = 2**63 - 1
 _NOTHING = Totals()
 _LARGEST = "The budget has reached the largest sum that can be kept. Make a new one."
 _V = TypeVar("_V")
-
-_UPSERT_PERIOD = upsert(BUDGET_PERIODS, add=())
-_UPSERT_HOLD = upsert(HOLDS, add=())
-_UPSERT_ANSWER = upsert(ANSWERS, add=())
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,15 +279,15 @@ class Working:
 
     def flush(self) -> None:
         """Write what has changed: a statement a table."""
-        run = self.connection.execute
+        put = partial(put_many, self.connection)
         if self._new_answers:
-            run(_UPSERT_ANSWER, [self._answer_values(key) for key in sorted(self._new_answers)])
+            put(ANSWERS, [self._answer_values(key) for key in sorted(self._new_answers)])
         if self._changed_holds:
-            run(_UPSERT_HOLD, [held_values(self._holds[hold]) for hold in sorted(self._changed_holds)])
+            put(HOLDS, [held_values(self._holds[hold]) for hold in sorted(self._changed_holds)])
         if self._changed_totals:
-            run(_UPSERT_PERIOD, [totals_values(c, self._totals[c]) for c in sorted(self._changed_totals)])
+            put(BUDGET_PERIODS, [totals_values(c, self._totals[c]) for c in sorted(self._changed_totals)])
         if self._entries:
-            run(ENTRIES.insert(), [entry_values(entry) for _, entry in sorted(self._entries.items())])
+            insert_many(self.connection, ENTRIES, [entry_values(entry) for _, entry in sorted(self._entries.items())])
             sums: Sums = add_up(self._entries.values())
             write_rollups(self.connection, sums)
             count_entries(self.connection, self._entries.values())

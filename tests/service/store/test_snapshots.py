@@ -15,6 +15,7 @@ from service.domain.ports import Snapshot, SnapshotError
 from service.store.ledger import SqlLedger, sessions
 from service.store.snapshots import DatabaseSnapshots, RefreshLease
 from service.store.tables import PRICE_SNAPSHOTS
+from service.store.workers import Use
 from tests.service.pricebook.price_server import PriceServer
 from tests.service.pricebook.refreshing import GOOD, Bench, benches, good, revision
 from tests.service.store.places import START, Place
@@ -31,11 +32,11 @@ async def nothing(ledger: SqlLedger) -> None:
 @pytest.fixture
 def store(place: Place) -> DatabaseSnapshots:
     place.run(nothing)
-    return DatabaseSnapshots(partial(sessions(place.url, place.folder), True))
+    return DatabaseSnapshots(partial(sessions(place.url, place.folder), Use.WRITE))
 
 
 def lease(place: Place, holder: str) -> RefreshLease:
-    return RefreshLease(partial(sessions(place.url, place.folder), True), holder, place.clock)
+    return RefreshLease(partial(sessions(place.url, place.folder), Use.WRITE), holder, place.clock)
 
 
 def test_what_was_saved_is_loaded(store: DatabaseSnapshots) -> None:
@@ -66,7 +67,7 @@ def test_a_list_that_is_not_what_was_saved_is_damaged(store: DatabaseSnapshots, 
 
 
 def test_a_database_that_is_down_is_said_to_be_so(tmp_path: Path) -> None:
-    store = DatabaseSnapshots(partial(sessions("postgresql://x@127.0.0.1:1/x", tmp_path), True))
+    store = DatabaseSnapshots(partial(sessions("postgresql://x@127.0.0.1:1/x", tmp_path), Use.WRITE))
     for call, reason in (
         (store.load, "unreadable"),
         (lambda: store.save(snapshot()), "not_saved"),
