@@ -8,7 +8,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from service.api.projects import PARAMETER, TAKEN_BY
+from service.api.projects import PROJECT, TAKEN_BY
 
 ANYWHERE = "fields"
 """The table of what a field means wherever it stands."""
@@ -17,7 +17,7 @@ PATH = "path"
 """The table of the parameters of paths."""
 
 _PROJECT = {
-    "name": PARAMETER,
+    "name": PROJECT,
     "in": "query",
     "required": False,
     "description": "The project that is meant, in place of the key's own: an admin's choice, or anyone's without keys.",

@@ -10,10 +10,9 @@ import msgspec
 from fastapi import Request
 
 from service.api.errors import ApiError
-from service.api.projects import project_of
+from service.api.projects import PROJECT, project_of
 from service.domain.spending.errors import InvalidQuery
 
-PROJECT = "project"
 _OFFSET = re.compile(r" (\d\d:\d\d)$")  # a plus sign that was not percent-encoded arrives as a blank
 _LONGEST = 4096
 _YEARS = (1970, 2200)

@@ -12,8 +12,7 @@ from service.api.errors import ApiError
 from service.api.holding.schemas import CallRecord, CallRecords
 from service.api.holding.settling import metered
 from service.api.holding.wire import checked_tags
-from service.api.pricing.known_cost import ModelMissing, known_cost, tokens_used
-from service.api.pricing.schemas import CostRequest
+from service.api.pricing.known_cost import ModelMissing, known_cost, model_notice, tokens_used
 from service.api.pricing.wire import bounded, moment
 from service.api.services import Services, worked
 from service.domain.catalog import Resolution
@@ -81,11 +80,11 @@ def _record(services: Services, spender: Spender, given: CallRecord) -> Read:
     if given.usage is None and given.response is None:
         return _cost_alone(services, spender, given, made)
     try:
-        known = known_cost(_cost_request(given), services.find, services.pricer, made)
+        known = known_cost(given, services.find, services.pricer, made)
     except (UnknownModel, ModelMissing) as error:
         if given.cost_usd is None:
             raise
-        tokens = metered(tokens_used(_cost_request(given)))
+        tokens = metered(tokens_used(given))
         record = UsageRecord(spender, given.cost_usd, made, tokens, _flags(given))
         return Read(record, (_unknown(error),))
     usd = known.cost.usd if given.cost_usd is None else given.cost_usd
@@ -128,17 +127,4 @@ def _flags(given: CallRecord, notices: Sequence[Notice] = ()) -> frozenset[Flag]
 
 def _unknown(error: UnknownModel | ModelMissing) -> Notice:
     """That a cost is booked under no model: names of a caller's own are not kept."""
-    code = error.code if isinstance(error, UnknownModel) else "model_missing"
-    return Notice(code, f"The cost is booked under no model. {error}", "model")
-
-
-def _cost_request(given: CallRecord) -> CostRequest:
-    return CostRequest(
-        model=given.model,
-        provider=given.provider,
-        usage=given.usage,
-        response=given.response,
-        dialect=given.dialect,
-        service_tier=given.service_tier,
-        region=given.region,
-    )
+    return model_notice(error, f"The cost is booked under no model. {error}")

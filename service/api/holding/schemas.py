@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
-from service.api.pricing.schemas import Dollars, PlannedInput, ServiceTier, Tags, Tokens, UsageDialect, UsageObject
-from service.api.weighing.schemas import Name
+from service.api.pricing.schemas import Dollars, MadeCall, PlannedInput, Tags, Tokens
 from service.domain.notices import Notice
 from service.domain.spending.ledger import Metered
 
@@ -18,7 +17,6 @@ MOST_RECORDS = 1000
 
 BudgetName = Annotated[str, Meta(pattern="^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 Seconds = Annotated[float, Meta(ge=1, le=30 * 86_400)]
-Response = dict[str, Any] | list[Any]
 
 
 class HeldInput(PlannedInput, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -70,7 +68,7 @@ class Reservation(msgspec.Struct, frozen=True, kw_only=True):
     warnings: Sequence[Notice]
 
 
-class SettleRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class SettleRequest(MadeCall, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What the call really cost: ``cost_usd``, or its ``usage`` or whole ``response`` to be priced; or both of these.
 
     ``partial`` says that the call was cut short: what its usage lacks is taken from the estimate. The model is the
@@ -78,13 +76,6 @@ class SettleRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     """
 
     cost_usd: Dollars | None = None
-    usage: UsageObject | None = None
-    response: Response | None = None
-    dialect: UsageDialect | None = None
-    model: Name | None = None
-    provider: Name | None = None
-    service_tier: ServiceTier | None = None
-    region: Annotated[str, Meta(min_length=1, max_length=64)] | None = None
     partial: bool = False
 
 
@@ -112,20 +103,13 @@ class ReleaseRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Nothing is to be said; the body may be left out."""
 
 
-class CallRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class CallRecord(MadeCall, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A call that was made without a reservation, at ``at`` (now where missing): what it used, or what it cost.
 
     With ``cost_usd`` beside a usage, the cost is the one given and the usage tells the tokens.
     """
 
-    model: Name | None = None
-    provider: Name | None = None
     cost_usd: Dollars | None = None
-    usage: UsageObject | None = None
-    response: Response | None = None
-    dialect: UsageDialect | None = None
-    service_tier: ServiceTier | None = None
-    region: Annotated[str, Meta(min_length=1, max_length=64)] | None = None
     at: datetime | None = None
     tags: Tags = msgspec.field(default_factory=dict)
     partial: bool = False

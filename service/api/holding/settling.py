@@ -11,11 +11,12 @@ import json
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
+import msgspec
+
 from service.api.decoding import decode, json_value
 from service.api.errors import ApiError
 from service.api.holding.schemas import SettleRequest
-from service.api.pricing.known_cost import Expected, ModelMissing, known_cost, tokens_used
-from service.api.pricing.schemas import CostRequest
+from service.api.pricing.known_cost import Expected, ModelMissing, known_cost, model_notice, tokens_used
 from service.api.pricing.wire import bounded
 from service.api.services import Services, worked
 from service.domain.catalog import Resolution
@@ -102,13 +103,13 @@ def _spent(services: Services, hold: Hold, given: SettleRequest, notices: list[N
     """What the usage comes to, at the prices of the time of the request; without one, what was expected."""
     if given.usage is None and given.response is None:
         return _estimated(hold)
-    request = _cost_request(hold, given)
     try:
-        known = known_cost(request, services.find, services.pricer, hold.at, _expected(services, hold, given))
+        known = known_cost(
+            _as_held(hold, given), services.find, services.pricer, hold.at, _expected(services, hold, given)
+        )
     except (UnknownModel, ModelMissing) as error:
-        code = error.code if isinstance(error, UnknownModel) else "model_missing"
-        notices.append(Notice(code, str(error), "model"))
-        return _unpriced(request, given)
+        notices.append(model_notice(error, str(error)))
+        return _unpriced(given)
     except ApiError as error:
         if error.code not in _BOOKED_ANYHOW:
             raise
@@ -126,10 +127,10 @@ def _spent(services: Services, hold: Hold, given: SettleRequest, notices: list[N
     return Spent(usd, metered(known.usage), frozenset(cut))
 
 
-def _unpriced(request: CostRequest, given: SettleRequest) -> Spent:
+def _unpriced(given: SettleRequest) -> Spent:
     """The tokens of a model that nobody knows."""
     try:
-        tokens = metered(tokens_used(request))
+        tokens = metered(tokens_used(given))
     except ApiError as error:
         if error.code not in _BOOKED_ANYHOW:
             raise
@@ -137,18 +138,12 @@ def _unpriced(request: CostRequest, given: SettleRequest) -> Spent:
     return Spent(given.cost_usd, tokens)
 
 
-def _cost_request(hold: Hold, given: SettleRequest) -> CostRequest:
-    """The usage as ``/v1/cost`` takes it, sold as the reservation was made unless the body says otherwise."""
+def _as_held(hold: Hold, given: SettleRequest) -> SettleRequest:
+    """The call as it was made, sold as the reservation was unless the body says otherwise."""
     context = PriceMark.read(hold.price_revision).context
     tier = None if context.service_tier == "standard" else context.service_tier
-    return CostRequest(
-        model=given.model,
-        provider=given.provider,
-        usage=given.usage,
-        response=given.response,
-        dialect=given.dialect,
-        service_tier=given.service_tier or tier,  # type: ignore[arg-type]  # one of the five
-        region=given.region or context.region,
+    return msgspec.structs.replace(
+        given, service_tier=given.service_tier or tier, region=given.region or context.region
     )
 
 

@@ -12,7 +12,7 @@ from service.api.dialects.usages.reading import Reading
 from service.api.dialects.usages.responses import Served, read_response
 from service.api.dialects.usages.tiers import OTHER_TIER
 from service.api.errors import ApiError
-from service.api.pricing.schemas import CostAnswer, CostRequest
+from service.api.pricing.schemas import CostAnswer, MadeCall
 from service.api.pricing.wire import distinct, wire_cost, wire_price, wire_usage
 from service.domain.catalog import Resolution
 from service.domain.costing import Cost, cost_of
@@ -69,6 +69,12 @@ class ModelMissing(ApiError):
         super().__init__(422, "invalid_request", "Give `model`: nothing else in the body names it.", path="model")
 
 
+def model_notice(error: UnknownModel | ModelMissing, message: str) -> Notice:
+    """What is said where a cost is booked although its model is not known."""
+    code = error.code if isinstance(error, UnknownModel) else "model_missing"
+    return Notice(code, message, "model")
+
+
 @dataclass(frozen=True, slots=True)
 class Expected:
     """What is known of a call beside its usage: the model unless another is named, and tokens that a usage may lack."""
@@ -82,7 +88,7 @@ NOTHING_EXPECTED = Expected()
 
 
 def known_cost(
-    request: CostRequest, find: Find, pricer: Pricer, at: datetime, expected: Expected = NOTHING_EXPECTED
+    request: MadeCall, find: Find, pricer: Pricer, at: datetime, expected: Expected = NOTHING_EXPECTED
 ) -> KnownCost:
     """The cost of what ``request`` says was used at ``at``. Raises ``ApiError``, ``UnknownModel``."""
     served = _completed(_served(request), expected)
@@ -98,7 +104,7 @@ def known_cost(
     return KnownCost(found, dialect, context.service_tier, usage, price, cost, said)
 
 
-def _served(request: CostRequest) -> Served:
+def _served(request: MadeCall) -> Served:
     if (request.usage is None) == (request.response is None):
         raise ApiError(422, "invalid_request", "Give exactly one of `usage` and `response`.", path="usage")
     if request.response is not None:
@@ -106,7 +112,7 @@ def _served(request: CostRequest) -> Served:
     return Served(request.usage or {}, "usage", OWN, "", None)
 
 
-def tokens_used(request: CostRequest) -> Usage:
+def tokens_used(request: MadeCall) -> Usage:
     """The tokens that ``request`` says were used, whatever the model. Raises ``ApiError``."""
     served = _served(request)
     dialect = request.dialect or recognise(served.usage, served.path, served.likely)
@@ -126,7 +132,7 @@ def _completed(served: Served, expected: Expected) -> Served:
 
 
 def _found(
-    request: CostRequest, served: Served, find: Find, notices: list[Notice], expected: Resolution | None
+    request: MadeCall, served: Served, find: Find, notices: list[Notice], expected: Resolution | None
 ) -> Resolution:
     """The caller's model goes before the response's: it may name a seller or a deployment. Another model is said."""
     if request.model is not None:
@@ -150,7 +156,7 @@ def _found(
     return found
 
 
-def _context(request: CostRequest, served: Served, reading: Reading, notices: list[Notice]) -> PriceContext:
+def _context(request: MadeCall, served: Served, reading: Reading, notices: list[Notice]) -> PriceContext:
     """The tier and region that served the call go before those asked for; what only the caller says is marked."""
     asked, tier = request.service_tier, served.service_tier or reading.service_tier
     if tier == OTHER_TIER:

@@ -158,12 +158,10 @@ UsageObject = Annotated[
 ]
 
 
-class CostRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Exactly one of ``usage`` (ours or a vendor's) and ``response``: a vendor's whole, or the events of its stream.
+class MadeCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What is said of a call that was made: its ``usage`` or a vendor's whole ``response``, and how it was sold.
 
-    The form is told by its field names, or named by ``dialect``. ``model`` may be left out where the response names
-    it; given, it decides. The service tier and region that served the call, where the response says, go before those
-    here; ``standard`` and none where neither does.
+    The form is told by its field names, or named by ``dialect``.
     """
 
     model: Name | None = None
@@ -173,6 +171,16 @@ class CostRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     dialect: UsageDialect | None = None
     service_tier: ServiceTier | None = None
     region: Annotated[str, Meta(min_length=1, max_length=64)] | None = None
+
+
+class CostRequest(MadeCall, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Exactly one of ``usage`` (ours or a vendor's) and ``response``: a vendor's whole, or the events of its stream.
+
+    The form is told by its field names, or named by ``dialect``. ``model`` may be left out where the response names
+    it; given, it decides. The service tier and region that served the call, where the response says, go before those
+    here; ``standard`` and none where neither does.
+    """
+
     at: datetime | None = None
 
 

@@ -15,8 +15,8 @@ from fastapi import Request, Response
 from service.api.errors import ApiError
 from service.api.exchange import Exchange
 from service.api.holding.booked import booked_name
-from service.api.projects import project_of
-from service.api.queries import PROJECT, instant, parameters, whole_number
+from service.api.projects import PROJECT, project_of
+from service.api.queries import instant, parameters, whole_number
 from service.api.reports.csv_text import csv_answer
 from service.api.reports.schemas import EntryList, RefusalList, SpendReport
 from service.api.reports.wire import (

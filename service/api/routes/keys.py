@@ -24,8 +24,8 @@ from service.api.key_schemas import (
 )
 from service.api.once import once_of
 from service.api.openapi import Operation
-from service.api.projects import project_of
-from service.api.queries import PROJECT, parameters, whole_number
+from service.api.projects import PROJECT, project_of
+from service.api.queries import parameters, whole_number
 from service.api.services import Services
 from service.domain.keys.errors import AlreadyCreated, InvalidKey, UnknownKey
 from service.domain.keys.keyring import Issued
